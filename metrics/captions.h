@@ -10,10 +10,10 @@ namespace fovea::metrics {
 
 using CaptionWords = std::vector<std::string>;
 
-// Corpus BLEU (Papineni et al. 2002) of 1 to 4 words, 0 to 100, without smoothing; of several
-// references the one of the closest length counts, the shorter of two as close. references[i] are those
-// of candidate i, as many as there are. InvalidArgument: no candidates, numbers that differ, a candidate
-// without references.
+// Corpus BLEU (Papineni et al. 2002) of 1 to 4 words, 0 to 100, without smoothing. references[i] are
+// those of candidate i, in any number. The length that counts is that of the reference closest in
+// length, the shorter of two that are equally close. InvalidArgument: no candidates, another number of
+// lists of references, a candidate without references.
 std::array<double, 4> caption_bleu(const std::vector<CaptionWords>& candidates,
                                    const std::vector<std::vector<CaptionWords>>& references);
 

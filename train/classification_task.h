@@ -21,8 +21,8 @@ class ClassificationTask : public GradientTask {
   std::vector<uint64_t> item_keys(Split split) const override { return splits_.keys_of(split); }
   // Cross entropy of logits().
   Loss loss(const Batch&) override;
-  // loss, accuracy, f1 (macro), error; auc if there are two classes and both occur; hit_rate if
-  // hits() has values, zeros if it counted them. Without items: no figures, and a note that says so.
+  // loss, accuracy, f1 (macro), error; auc if there are two classes and both occur; hit_rate if hits()
+  // has values, zeros if it counted them. Notes: no items, uneven classes, classes that f1 leaves out.
   Evaluation evaluate(Split) override;
 
  protected:

@@ -57,8 +57,8 @@ class Task {
 
   // Where there are ranks, all call it, and may share the work (train/ranks/shared_work.h).
   virtual Evaluation evaluate(Split) = 0;
-  // A hash of each item of a split (data::item_key): by these a run recognises its training items.
-  // Empty if items are generated or have no key.
+  // A hash of each item of a split (data::item_key). By these a run recognises its training items, in
+  // other data and among its own test items. Empty if items have no key.
   virtual std::vector<uint64_t> item_keys(Split) const { return {}; }
   // Writes one answer for each item of the input, as soon as it is known. Where an item is a line,
   // answer_lines of train/answers.h does this. A table is answered or refused as a whole.

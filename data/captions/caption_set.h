@@ -38,7 +38,7 @@ struct CaptionSet {
 };
 
 struct CaptionRequest {
-  // Of what the file does not part. `all_test`: everything is judged, of parts the test part.
+  // For what the file does not split. `all_test`: all is judged, or the test part if there is one.
   SplitRequest split = {};
 };
 

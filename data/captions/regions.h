@@ -28,9 +28,9 @@ struct Regions {
 
 // Whether the folder has arrays of regions.
 bool has_regions(const std::string& folder);
-// Those of `images`, in their order. FileError: another number of rows, not three dimensions (two of a
-// picture's own file; a grid of height x width x numbers, or of numbers x height x width where it is
-// square, is taken as regions row by row), numbers that are not finite.
+// Those of `images`, in their order. One array for all has three dimensions, a picture's own file two,
+// or a grid: height x width x numbers, or numbers x height x width if it is square. FileError: other
+// dimensions, another number of rows, numbers that are not finite.
 Regions read_regions(const std::string& folder, const std::vector<std::string>& images);
 
 // A single picture's array: .npy, or the only array of a .safetensors file.

@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
 
+#include "data/files/csv_reader.h"
 #include "data/files/file.h"
 #include "data/files/limits.h"
-#include "data/files/lines.h"
 #include "data/nearest.h"
 
 namespace fovea::data {
@@ -39,69 +38,28 @@ void check_header(const std::vector<std::string>& header, const std::string& nam
                                   shown(column)));
 }
 
-constexpr std::string_view kSeparators = ",;\t";
-// Of each separator outside quotes; a comma with a blank after it is a word's own beside others.
-using Counts = std::array<size_t, kSeparators.size()>;
-
-// Those of the next line that is not blank, which is taken from the text.
-Counts take_counts(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
-  Counts counts{};
-  bool quoted = false;
-  while (!text.empty()) {
-    const char c = text[0];
-    if (!quoted && (c == '\n' || c == '\r')) break;
-    text.remove_prefix(1);
-    if (c == '"') quoted = !quoted;
-    const bool of_words = quoted || (c == ',' && text.starts_with(' '));
-    const size_t place = of_words ? std::string_view::npos : kSeparators.find(c);
-    if (place != std::string_view::npos) ++counts[place];
-  }
-  return counts;
-}
-
-// A comma, unless the first line has none but has semicolons, or tabs; or unless its commas are words'
-// own: a blank follows each, or the second line has another number of them, and it has as many
-// semicolons (or tabs) as the first.
-char separator_of(std::string_view text) {
-  const bool commas =
-      text.substr(0, text.find_first_of("\r\n")).find(',') != std::string_view::npos;
-  const Counts first = take_counts(text), second = take_counts(text);
-  for (size_t other = 1; other < kSeparators.size(); ++other) {
-    if (first[other] == 0) continue;
-    const bool words_own = first[0] == 0 || first[0] != second[0];
-    if (!commas || (words_own && first[other] == second[other])) return kSeparators[other];
-  }
-  return kSeparators[0];
-}
-
-std::string_view name_of(char separator) {
-  return separator == ';' ? "semicolon" : separator == '\t' ? "tab" : "comma";
-}
-
-// "1,5" as "1.5" in the columns that are numbers then. Whether there was one.
+// "1,5" as "1.5" in the columns of which most are numbers then. Whether there was one.
 bool read_decimal_commas(Table& table) {
   bool any = false;
   for (size_t c = 0; c < table.header.size(); ++c) {
     std::vector<std::string> column;
     bool commas = false;
+    size_t numbers = 0, others = 0;
     for (const auto& row : table.rows) {
       std::string cell = row[c];
       const size_t comma = cell.find(',');
       commas = commas || comma != std::string::npos;
       if (comma != std::string::npos && cell.find('.') == std::string::npos) cell[comma] = '.';
-      if (!is_missing(cell) && !spells_number(cell)) break;
-      column.push_back(std::move(cell));
+      const bool number = spells_number(cell);
+      numbers += number;
+      others += !number && !is_missing(cell);
+      column.push_back(number ? std::move(cell) : row[c]);
     }
-    if (!commas || column.size() < table.rows.size()) continue;
+    if (!commas || numbers <= others) continue;
     for (size_t row = 0; row < column.size(); ++row) table.rows[row][c] = std::move(column[row]);
     any = true;
   }
   return any;
-}
-
-bool all_empty(const std::vector<std::string>& fields) {
-  return std::all_of(fields.begin(), fields.end(), [](const auto& field) { return field.empty(); });
 }
 
 // Columns without a name and without an entry: spreadsheets write them for columns that were emptied.
@@ -145,81 +103,6 @@ std::string_view comma_hint(const Table& table, const std::vector<std::string>& 
              ? "; with decimal commas a semicolon follows each number"
              : "";
 }
-
-// Reads one record at a time; a quoted field may contain line ends.
-class Reader {
- public:
-  Reader(std::string_view text, const std::string& name)
-      : text_(without_byte_order_mark(text)),
-        name_(name),
-        separator_(separator_of(text_)),
-        ends_{separator_, '\r', '\n'} {}
-
-  // The next record's fields, or nothing at the end. Lines without a character beside separators are
-  // skipped: spreadsheets write them for rows that were emptied.
-  std::optional<std::vector<std::string>> next() {
-    for (;;) {
-      auto fields = next_or_blank();
-      if (!fields || fields->size() == 1 || !all_empty(*fields)) return fields;
-    }
-  }
-  size_t start_line() const { return start_; }
-  char separator() const { return separator_; }
-
- private:
-  std::optional<std::vector<std::string>> next_or_blank() {
-    while (take_end()) {
-    }
-    if (text_.empty()) return std::nullopt;
-    start_ = line_;
-    std::vector<std::string> fields;
-    do fields.push_back(field());
-    while (consume(separator_));
-    if (!text_.empty() && !take_end())
-      throw FileError(name_, line_,
-                      fmt::format("expected a {} or the line's end after a closing quote",
-                                  name_of(separator_)));
-    return fields;
-  }
-  // "\n", "\r\n" or "\r".
-  bool take_end() {
-    const bool back = consume('\r');
-    if (!consume('\n') && !back) return false;
-    ++line_;
-    return true;
-  }
-  bool consume(char c) {
-    if (text_.empty() || text_[0] != c) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-  std::string field() {
-    if (!consume('"')) {
-      const size_t end = std::min(text_.find_first_of(ends_), text_.size());
-      std::string value(text_.substr(0, end));
-      text_.remove_prefix(end);
-      return value;
-    }
-    std::string value;
-    for (;;) {
-      const size_t end = text_.find('"');
-      if (end == std::string_view::npos)
-        throw FileError(name_, start_, "a quoted field has no closing quote");
-      value += text_.substr(0, end);
-      line_ += static_cast<size_t>(
-          std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(end), '\n'));
-      text_.remove_prefix(end + 1);
-      if (!consume('"')) return value;
-      value += '"';
-    }
-  }
-
-  std::string_view text_;
-  const std::string& name_;
-  const char separator_;
-  const std::string ends_;  // of a field without quotes
-  size_t line_ = 1, start_ = 1;
-};
 
 }  // namespace
 
@@ -294,7 +177,7 @@ std::string left_out_in_words(const std::vector<std::string>& names) {
 std::vector<Record> csv_records(const std::string& text, const std::string& name) {
   each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
   std::vector<Record> out;
-  Reader reader(text, name);
+  CsvReader reader(text, name);
   while (auto fields = reader.next()) {
     if (out.size() >= limit(Limit::kItems))
       throw FileError(name, reader.start_line(), beyond(Limit::kItems));
@@ -308,7 +191,7 @@ Table parse_csv(const std::string& text, const std::string& name) {
   each_line(std::string_view(text), name, [](size_t, std::string_view) {});  // UTF-8, no NUL
   Table table;
   table.path = name;
-  Reader reader(text, name);
+  CsvReader reader(text, name);
   auto header = reader.next();
   if (!header) throw FileError(name, 1, "expected a header line with column names");
   table.header = std::move(*header);

@@ -48,12 +48,12 @@ CitationGraph read_planetoid(const std::string& folder);
 // That folder of a graph whose features are words: name -> text.
 std::map<std::string, std::string> planetoid_files(const CitationGraph&);
 
-// A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv:
+// A graph of the user's own: a folder with `nodes.csv` and `edges.csv` (or `edges.txt`). nodes.csv has
 // columns `id` (any text; without the column a node's number, from 0), `label` (empty: unlabelled),
-// `split` (train, validation, test; without the column the caller draws one), and one for each
-// feature, numbers; columns of words are left out. Edges: two ids on a line, quoted or not, between
-// commas, tabs or blanks; a first line of which neither end is a node, nor a number, is a header. What
-// such a header names beside the two ends is not read.
+// `split` (train, validation, test; without the column the caller draws one), and numbers for each
+// feature. An edge is a line of two ids, quoted or not, with a comma, a semicolon, a tab or blanks
+// between them. A first line is a header if neither end is a node or a number. What such a header names
+// beside the two ends is not read.
 CitationGraph read_node_table(const std::string& folder);
 
 // Either of the two, by what the folder holds. The `ind.*` files of Planetoid are Python pickles:

@@ -21,8 +21,8 @@ struct Llama2c {
   std::map<std::string, Array> arrays = {};
 };
 
-// `path` names the file in errors (FileError): a number of the header that no model can have, heads
-// that do not divide, a file that is shorter or longer than the header says, weights that are not
+// FileError, which names `path`: a number in the header that no model can have, a width that the heads
+// do not divide, a file that is shorter or longer than the header says, weights that are not
 // finite.
 Llama2c parse_llama2c(std::string_view bytes, const std::string& path);
 std::string llama2c_bytes(const Llama2c& checkpoint);

@@ -7,8 +7,8 @@
 
 namespace fovea::engine {
 
-// Rows and edges of the graph, and how rows are shared out: a chunk is a ticket, chosen by the
-// graph alone.
+// Rows and edges of the graph. Threads take rows in chunks, a ticket each (runtime/parallel.h); which
+// rows make a chunk depends on the graph alone.
 struct GraphView {
   explicit GraphView(const Geometry& geometry);
 
@@ -24,8 +24,8 @@ struct GraphView {
   }
 };
 
-// Rows of a chunk: enough that a ticket is worth its while, few enough to spread; bounds the
-// partial sums too.
+// The number of rows of a chunk: so many that taking a ticket costs little beside the work, so few that
+// every thread has some. It also bounds the number of partial sums.
 inline size_t graph_chunk(size_t rows) { return std::max<size_t>(kMaxQueries, (rows + 127) / 128); }
 
 // All keys of the problem, one key head after another, in the arithmetic type and prepared; not

@@ -52,12 +52,12 @@ HWY_INLINE hn::Vec<D> sine(D d, hn::Vec<D> x) {
 }
 
 #if FOVEA_HAS_TABLES
-// Every half turn of the wave is the one before, turned over and e^-pi times as large: with
+// Each half turn of the wave equals the half turn before it, times -e^-pi. With
 // u = n pi sqrt(2) + y,
 //
 //   exp(-v) sin(v + pi / 4) = (-1)^n e^(-n pi) exp(-y / sqrt(2)) sin(y / sqrt(2) + pi / 4),
 //
-// a table and one polynomial of y. Every fourth coefficient of those is 0.
+// so a table over n and one polynomial of y are enough. Every fourth coefficient of the latter is 0.
 template <class V>
 struct HalfTurn {
   V y, size;  // size = (-1)^n e^(-n pi), 0 from n = 27 on

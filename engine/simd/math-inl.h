@@ -1,10 +1,10 @@
 // exp, exp2, log, tanh, sigmoid and reciprocal on whole vectors of float or double. All keep a NaN,
 // whatever its bits: a score that is no number must not come out as one.
 //
-// exp splits x = n ln 2 + f, |f| <= ln(2) / 2, and multiplies a polynomial in f by 2^n. The float
-// polynomials are minimax (degree 5: 9e-8 relative), a few ulps in all and half the price of
-// a correctly rounded one; the double ones are Taylor sums long enough to leave only rounding.
-// tests/engine/simd/math_test.cc states and checks the ulps.
+// exp splits x = n ln 2 + f, |f| <= ln(2) / 2, and multiplies a polynomial in f by 2^n. For float the
+// polynomials are minimax (degree 5: relative error 9e-8). The result is within a few ulps, for half
+// the price of a correctly rounded one. For double they are Taylor sums, so long that only rounding is
+// left. tests/engine/simd/math_test.cc states and checks the ulps.
 #include <concepts>
 #include <cstdint>
 

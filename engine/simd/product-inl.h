@@ -19,9 +19,9 @@ namespace product {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The shape is bound by the register file: rows x vectors accumulators, one vector of the right
-// side for each column and one broadcast. 6 x 4 of 32 registers keeps two 512-bit units busy (24
-// multiply-adds for 10 loads); 6 x 2 of 16.
+// The number of registers bounds the shape: rows x vectors accumulators, the vectors of the right
+// side, and one broadcast. With 32 registers it is 6 x 4, which keeps two 512-bit units busy (24
+// multiply-adds for 10 loads). With 16 registers it is 6 x 2.
 #if HWY_TARGET == HWY_AVX2
 inline constexpr size_t kRows = 6, kVectors = 2;
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
@@ -216,9 +216,9 @@ HWY_INLINE void multiply_and_prefetch(PrefetchList* prefetch, size_t rows, size_
   multiply_any<T, Side::kPlain>(rows, vectors, block);
 }
 
-// Whole blocks one below the other, as many as `rows` holds, where no mask cuts them: a block's
-// fields stay in registers from one to the next. prefetch(m) sets what a block prefetches, and
-// returns whether it does. Returns the rows done.
+// As many whole blocks as `rows` holds, one below the other. No mask may cut them. The fields of a
+// block stay in registers from one block to the next. prefetch(m) sets what block m prefetches, and
+// returns whether there is anything. Returns the number of rows done.
 template <class T, Side kSide, class Prefetching>
 HWY_INLINE size_t multiply_down(size_t rows, Block<T> m, const Prefetching& prefetch) {
   size_t r = 0;

@@ -110,9 +110,9 @@ HWY_INLINE void store_as(D d, hwy::HWY_NAMESPACE::Vec<D> x, S* p, size_t lanes) 
   for (size_t i = 0; i < lanes; ++i) p[i] = to_stored<S>(buffer[i]);
 }
 
-// Two whole vectors are loaded at once. Of bfloat16 one holds the numbers in even places and the
-// other those in odd places: as both halves of a register of 32-bit lanes they cost one instruction
-// each, in the order of memory they would cost two.
+// Two whole vectors are loaded at once. For bfloat16 the first holds the numbers in even places, the
+// second those in odd places. These are the two halves of each 32-bit lane, and cost one instruction
+// each; in the order of memory they would cost two.
 template <class S, class T>
 inline constexpr bool kParted =
     std::conjunction_v<std::bool_constant<HWY_TARGET != HWY_SCALAR>,

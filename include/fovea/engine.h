@@ -119,8 +119,8 @@ inline constexpr int64_t kStatistics = 4;
 
 // A gradient is written where its view is not empty. score and normaliser are of the same kinds as
 // the problem's; each array field is the array for that field's gradient (arithmetic type, same
-// shape). A choice may be left out if none of its gradients is wanted. A query with a score of NaN
-// or +infinity has gradient NaN, and the keys, values and parameters of its pairs have too.
+// shape). A choice may be left out if none of its gradients is wanted. If a query has a score of NaN
+// or +infinity, its gradient is NaN, and so are those of its keys, its values and the parameters.
 struct Gradients {
   View output{}, lse{};  // given: the loss gradient at the outputs; lse may be empty
   View query{}, key{}, value{};

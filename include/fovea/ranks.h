@@ -38,7 +38,7 @@ struct RankOptions {
   Layout layout = Layout::kContiguous;
   int64_t piece = 1024;  // rows of keys that travel together
   int64_t candidates =
-      64;  // scores of a row that a threshold keeps at first; doubled where too few
+      64;  // largest scores of a row that Sparsemax and the like keep at first; doubled if too few
 };
 
 using ProcessGroup = c10::intrusive_ptr<c10d::ProcessGroup>;

@@ -20,10 +20,10 @@ class WordJudge {
   void add_weights(const std::vector<std::string>& words, const LabelSet& set,
                    const torch::Tensor& weights, int64_t regions);
 
-  // named_in_set: the share of recipes in which every ingredient that is named is one of theirs; told:
-  // the share of their ingredients that are named. hit_rate: of words that name one of them, those whose
-  // largest weight within the list lies on it; and how much of the attention of these words, and of the
-  // plates' colours, lies on the picture.
+  // named_in_set: the share of recipes that name no ingredient outside of their list. told: the share
+  // of listed ingredients that are named. hit_rate: a word that names a listed ingredient counts if its
+  // largest weight within the list lies on this one. Also the share of attention that lies on the
+  // picture, for these words and for the colours of plates.
   void put(Evaluation& out, const std::string& ending) const;
 
  private:

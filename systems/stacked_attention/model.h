@@ -3,8 +3,8 @@
 //   v_i = tanh(W f_i + b) of region i,  u^0 = v_Q of the question
 //   e_i = w·tanh(W_I v_i + W_Q u^k + b),  u^{k+1} = sum_i softmax_i(e) v_i + u^k,  answer from u^K
 //
-// f_i are what a small convolutional network makes of the region's own pixels, with its row and
-// column: what lies beside a region only another hop can tell.
+// f_i comes from the pixels of region i alone, by a small convolutional network, and from its row and
+// column. So it says nothing of the regions beside it: for these another hop is needed.
 #pragma once
 
 #include <torch/nn/modules/conv.h>

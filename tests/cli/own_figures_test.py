@@ -48,9 +48,9 @@ class OwnFigures(unittest.TestCase):
         for part, some in {"train": rows[:50], "test": rows[40:60], "dev": rows[:4]}.items():
             self.tsv(f"parts/{part}.tsv", some)
         note = "10 of these 20 items are in the training split too"
-        self.assertEqual(self.trained("word-sum", "--data", "parts")[0]["notes"], [note])
+        self.assertIn(note, self.trained("word-sum", "--data", "parts")[0]["notes"])
         self.assertIn(note, json.loads(self.command("evaluate", "run", "--json").stdout)["notes"])
-        self.assertNotIn("notes", json.loads(self.command("evaluate", "run", "--split", "train", "--json").stdout))
+        self.assertNotIn("in the training split", self.command("evaluate", "run", "--split", "train").stdout)
         self.command("explain", "run", "--out", "page.html")
         self.assertIn(f"Note: {note}.", (self.folder / "page.html").read_text())
         self.assertIn(note, self.trained("word-sum", "--data", "parts", "--seeds", 2)[0]["notes"], "also beside a mean")
@@ -69,9 +69,8 @@ class OwnFigures(unittest.TestCase):
         self.assertNotIn("notes", self.trained("word-sum", "--data", "even.tsv", epochs=8)[0])
         self.tsv("uneven.tsv", [row for i, row in enumerate(rows) if row[0] == "spring" or i % 20 == 1] + [("winter", "ice")])
         report, said = self.trained("word-sum", "--data", "uneven.tsv")
-        share = max(report["metrics"]["accuracy"], 10 / 11)
         self.assertEqual(report["items"], 11)
-        self.assertIn(f"accuracy of always answering the most frequent class: {share:.6g}", report["notes"])
+        self.assertIn(f"accuracy of always answering the most frequent class: {10 / 11:.6g}", report["notes"])
         self.assertIn("f1: the mean over 2 of 3 classes; the others have no item and no answer", report["notes"])
         self.assertEqual(said, ["111 lines, 3 classes: 'autumn' 10, 'spring' 100, 'winter' 1; on one line only: 'winter'"])
 

@@ -89,6 +89,8 @@ TEST_F(Hostile, Tables) {
   expect_regression("5\n6\n", ":1:", "found the number '5'");
   expect_regression("a;y\n1;\"2\",3\n", ":2:", "expected a semicolon or the line's end");
   expect_regression("a;y\n1;2;3\n", ":2:", "expected 2 fields as in the header, found 3");
+  expect_regression("a;y\n1,5;2\n2,5;3\nSum;9\n",
+                    ":4:", "column 'a': expected a number, found 'Sum'");
   expect_regression("a\n1,5\n",
                     ":2:", "expected 1 field as in the header, found 2; with decimal commas");
   expect_regression("a;y\n1;2\n3;1.234,5\n4;7\n", ":3:", "expected a number, found '1.234,5'");

@@ -67,7 +67,7 @@ TEST_F(OwnText, WhatCannotBeMeantIsRefused) {
   // A header without a label's name: the text would be the label, and an array one long label.
   EXPECT_NE(said({.system = "word-sum",
                   .data = write("scores.csv",
-                                "text,score\nfine day,1\nfine day,1\nfine film,2\nno "
+                                "note,score\nfine day,1\nfine day,1\nfine film,2\nno "
                                 "day,2\nbad day,3\nbad film,1\n")})
                 .find("5 of 7 labels occur once ("),
             std::string::npos);

@@ -1,6 +1,6 @@
-// A sum of parts whose bits do not depend on who adds which parts. Parts are added in pairs, along a
-// fixed binary tree: ((0 + 1) + (2 + 3)) + … Whoever holds neighbouring parts adds them as far as the
-// tree goes, and what is left is added by whoever brings all together.
+// A sum of parts whose bits do not depend on which rank adds which parts. Parts are added in pairs,
+// along a fixed binary tree: ((0 + 1) + (2 + 3)) + … A rank that holds both parts of a pair adds them.
+// The rank that collects the sums adds the pairs that are left.
 #pragma once
 
 #include <torch/types.h>

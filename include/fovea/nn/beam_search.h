@@ -41,7 +41,7 @@ struct BeamOptions {
   int64_t begin = 2, end = 3;           // BOS, EOS
   std::vector<int64_t> never = {0, 2};  // PAD, BOS
   bool doubles = true;                  // false: no token directly after itself
-  int64_t no_repeat = 0;                // > 0: no so many tokens in a row twice in a hypothesis
+  int64_t no_repeat = 0;                // > 0: no sequence of so many tokens comes twice
   bool keep_attention = false;          // fill Hypothesis::attention
   bool keep_tree = false;               // fill SearchResult::tree, for a picture
 };

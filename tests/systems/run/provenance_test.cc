@@ -251,7 +251,10 @@ TEST_F(Provenance, ATestPartThatChangesIsSaidAndJudged) {
   write("parts/test.tsv", {"good\tnice film a", "bad\tpoor film b", "good\tnice film 3"});
   const std::string data = file("parts");
   train("run", {.system = "word-sum", .data = data, .epochs = 0, .threads = 1});
-  EXPECT_EQ(notes(evaluate(base_ / "run", "", "test")), "null");
+  const std::string unchanged = notes(evaluate(base_ / "run", "", "test"));
+  EXPECT_NE(unchanged.find("1 of these 3 items are in the training split too"), std::string::npos)
+      << unchanged;
+  EXPECT_EQ(unchanged.find("new"), std::string::npos) << unchanged;
   // One more sentence; the one that stood in both parts is no news.
   write("parts/test.tsv",
         {"good\tnice film a", "bad\tpoor film b", "good\tnice film 3", "good\tnice film c"});
