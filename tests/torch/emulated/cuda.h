@@ -191,6 +191,7 @@ inline unsigned __ballot_sync(unsigned, bool x) {
   return all;
 }
 inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
+inline int __popc(unsigned x) { return std::popcount(x); }
 inline int __clz(unsigned x) { return std::countl_zero(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
