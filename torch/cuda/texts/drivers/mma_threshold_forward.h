@@ -392,7 +392,9 @@ struct ThresholdForward {
     float factors[1][2];
 #pragma unroll
     for (int half = 0; half < 2; ++half)
-      factors[0][half] = made[half].state == kSpoiled ? nan_of(T()) : made[half].state == kEmpty ? T(0) : T(1);
+      factors[0][half] = made[half].state == kSpoiled ? nan_of(T())
+                         : made[half].state == kEmpty ? T(0)
+                                                      : T(1);
     write_rows<1, kValueWidth>(a.output, s.batch, head, s.first_query + row, count, sums, factors);
   }
 
