@@ -169,9 +169,11 @@ std::string explain(const Call& call, bool return_lse) {
            "sdpa: taken, libtorch's fused attention\nkernels: sdpa is faster\n"
            "composed: not fused";
   const auto against = kernels_decline(call);
+  const std::string off = against.empty() ? cuda::off_tensor_cores(call) : std::string();
   return engine + "sdpa: " + joined(reasons) +
-         (against.empty() ? "\nkernels: taken, fused, compiled for this combination\n"
-                            "composed: not fused; for second derivatives only"
+         (against.empty() ? "\nkernels: taken, fused, compiled for this combination" +
+                                (off.empty() ? off : "; not on tensor cores: " + off) +
+                                "\ncomposed: not fused; for second derivatives only"
                           : "\nkernels: " + joined(against) +
                                 (has_host_function(call)
                                      ? "\ncomposed: refused, a custom function of the host"

@@ -170,6 +170,40 @@ def test_rows_that_do_not_start_at_whole_loads_serve_the_fused_kernels(place, dt
             torch.testing.assert_close(a, b, **close)
 
 
+def kernels_of(call):
+    """How many kernels a call starts."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        call()
+        torch.cuda.synchronize()
+    return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profile.events())
+
+
+def test_a_shape_that_libtorch_took_before_goes_straight_to_it():
+    """With no more kernels than its own call, and the same results in whatever way the call is made."""
+    inputs = [torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    ours = lambda *x: fovea.attend(*x, structure=fovea.Causal())
+    theirs = lambda *x: torch.nn.functional.scaled_dot_product_attention(*x, is_causal=True)
+    for _ in range(2):
+        assert torch.equal(ours(*inputs), theirs(*inputs))
+    assert kernels_of(lambda: ours(*inputs)) == kernels_of(lambda: theirs(*inputs))
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    for _ in range(2):
+        out = ours(*leaves)
+        for a, b in zip(*(torch.autograd.grad(x.float().sum(), leaves) for x in (out, theirs(*leaves)))):
+            torch.testing.assert_close(a, b)
+    wide = [x.float() for x in inputs]
+    ours(*wide)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert ours(*wide).dtype == torch.bfloat16
+    assert ours(*wide).dtype == torch.float32
+    mapped = torch.func.vmap(ours)(*(x.unsqueeze(0) for x in inputs))
+    torch.testing.assert_close(mapped[0], ours(*inputs))
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        torch.testing.assert_close(ours(*inputs), theirs(*inputs), atol=2e-2, rtol=2e-2)
+    with pytest.raises(RuntimeError, match="key: "):
+        ours(inputs[0], inputs[1][..., :32], inputs[2])
+
+
 def test_what_libtorch_has_no_fused_kernel_for_is_ours():
     inputs = [torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.float64) for _ in range(3)]
     said = fovea.explain_dispatch(*inputs)
@@ -228,6 +262,17 @@ def test_longer_rows_agree_with_float64(structure, width, dtype):
     score = lambda kind: fovea.Dot().soft_cap(5.0).alibi(torch.tensor([0.01, 0.02, 0.03, 0.04], dtype=kind))
     for a, b in on_both(score, lambda _: fovea.Softmax(), structures[structure], (2, 4, 300, width), (2, 2, 333, width), dtype, **options):
         assert (a - b).norm() / b.norm() < {torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}[dtype]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("width", [64, 128])
+@pytest.mark.parametrize("normaliser", [fovea.Sparsemax(), fovea.Entmax(1.5), fovea.Entmax(1.2), fovea.TopK(32), fovea.TopK(70)])
+@pytest.mark.parametrize("spread", [1.0, 0.01])
+def test_thresholds_of_longer_rows_agree_with_float64(spread, normaliser, width, dtype):
+    """Rows with weight for few keys and for many, where lists on tensor cores hold them and where not."""
+    score, structure = (lambda _: fovea.Dot(spread / 8)), (lambda _: fovea.Causal() & fovea.Window(250, -1))
+    for a, b in on_both(score, lambda _: normaliser, structure, (2, 4, 300, width), (2, 2, 333, width), dtype):
+        assert (a - b).norm() / b.norm() < {torch.bfloat16: 2e-2, torch.float16: 3e-3}[dtype]
 
 
 @pytest.mark.parametrize("structure", [fovea.Dense(), fovea.Causal(), fovea.Window(2, 1)])

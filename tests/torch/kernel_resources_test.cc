@@ -115,6 +115,28 @@ TEST(KernelResourcesOfHalf, StayWithinTheirTable) {
   bounds.write();
 }
 
+// Thresholds on tensor cores, of rows of 32 and of 128 columns.
+TEST(KernelResourcesOfThresholds, StayWithinTheirTable) {
+  if (!cuda::nvrtc_missing().empty()) GTEST_SKIP() << cuda::nvrtc_missing();
+  KernelBounds bounds;
+  const bool writes = std::getenv("FOVEA_KERNEL_TABLE") != nullptr;
+  size_t turn = 0;
+  for (const char* normaliser : {"sparsemax", "entmax_1.3", "top_k"}) {
+    for (const int width : {32, 128}) {
+      Case c = case_of_rows("dot", "alibi", normaliser, "window");
+      c.shape.width = c.shape.value_width = width;
+      for (const char* architecture : kArchitectures) {
+        for (auto one : programs_of_case(c, at::kBFloat16, architecture)) {
+          EXPECT_TRUE(one.program.has_lists) << one.what;
+          if (width == 128) one.kind = "128 columns, " + one.kind;
+          if (writes || turn++ % 7 == 0) bounds.check(one, architecture);
+        }
+      }
+    }
+  }
+  bounds.write();
+}
+
 // Rows of 64 and of 128 columns have Hopper's products on Hopper, and none of them elsewhere.
 class KernelResourcesOfWideRows : public testing::TestWithParam<const char*> {};
 

@@ -8,6 +8,7 @@
 #include "torch/composed/finite.h"
 #include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fill.h"
+#include "torch/cuda/lists_tiling.h"
 #include "torch/engine_call.h"
 
 namespace fovea::cuda {
@@ -128,6 +129,15 @@ bool wants_bias(const Call& call, at::IntArrayRef wanted) {
 Program forward_program(const Call& call) {
   return program_for(call, Pass::kForward, architecture_of(call.query));
 }
+std::string off_tensor_cores(const Call& call) {
+  const Program program = forward_program(call);
+  const auto type = call.query.scalar_type();
+  const bool narrow = type == at::kBFloat16 || type == at::kHalf;
+  if (!narrow || !program.has_threshold || program.has_lists) return {};
+  if (program.on_graph) return "a graph";
+  const std::string reason = lists_decline(call);
+  return reason.empty() ? "a score, a modifier or rows that they do not take" : reason;
+}
 Program backward_program(const Call& call, at::IntArrayRef wanted) {
   return program_for(call, wants_bias(call, wanted) ? Pass::kBackwardWithBias : Pass::kBackward,
                      architecture_of(call.query));
@@ -183,7 +193,7 @@ void forward(Device& device, const Call& call, const Places& places) {
       a.scratch_row = chunks;
       scratch = at::empty({a.rows, chunks, 4 + call.value.size(-1)}, options);
     }
-    if (program.has_threshold) {
+    if (program.has_threshold && !program.has_lists) {
       a.scratch_row = round_up(a.keys, program.tile);
       const int64_t row_bytes = a.scratch_row * static_cast<int64_t>(c10::elementSize(type));
       const int64_t rows = int64_t{program.own} * program.scratch_arrays;

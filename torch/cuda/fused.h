@@ -18,6 +18,8 @@ bool wants_bias(const Call& call, at::IntArrayRef wanted);
 
 // What the two compile, for the device that the call's tensors are on; `wanted` as in backward.
 Program forward_program(const Call& call);
+// Why a threshold of rows of 16 bits is not looked for on tensor cores; empty: it is, or rows are wider.
+std::string off_tensor_cores(const Call& call);
 Program backward_program(const Call& call, at::IntArrayRef wanted);
 // The same for another device. Needs none.
 Program program_for(const Call& call, Pass pass, const std::string& architecture);

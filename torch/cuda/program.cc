@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "torch/composed/block.h"
+#include "torch/cuda/lists_tiling.h"
 #include "torch/cuda/structure_text.h"
 #include "torch/engine_call.h"
 
@@ -123,12 +124,13 @@ bool has_whole_pieces(const at::Tensor& x) {
   return whole;
 }
 
-// Dot products of 16-bit rows under a normaliser of one pass.
+// Dot products of 16-bit rows under a normaliser of one pass, or one whose threshold lists find.
 bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normaliser, Pass pass) {
   const auto type = call.query.scalar_type();
   if (type != at::kBFloat16 && type != at::kHalf) return false;
   const bool dot = std::holds_alternative<Dot>(call.choices.score.kind) && score.text == "dot";
-  if (!dot || (normaliser.text != "softmax" && normaliser.text != "sigmoid")) return false;
+  const bool one_pass = normaliser.text == "softmax" || normaliser.text == "sigmoid";
+  if (!dot || (!one_pass && !lists_decline(call).empty())) return false;
   if (find_structure<Graph>(call.choices.structure)) return false;
   for (const auto& modifier : call.choices.score.modifiers) {
     // Kernels on tiles have what relative positions add to values, and the gradient of a bias.
@@ -391,7 +393,18 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   Tiling tiling;
   PanelTiling panels{};
   program.on_tensor_cores = on_tensor_cores(call, score, normaliser, pass);
-  if (program.on_tensor_cores) {
+  program.has_lists = program.on_tensor_cores && program.has_threshold;
+  const bool lists_in_panels = width == 2 * kPanelColumns && !has_modifier<Relative>(call) &&
+                               in_panels(call, width, architecture);
+  const ListsTiling lists = lists_tiling(lists_in_panels);
+  if (program.has_lists) {
+    const auto bytes = lists_bytes(width, call.value.size(-1), choices.score.modifiers.size(), lists);
+    program.threads = static_cast<unsigned>(32 * lists.warps);
+    program.own = program.key_own = 16 * lists.warps;
+    program.shared_bytes =
+        static_cast<unsigned>(forward ? bytes.forward : std::max(bytes.query, bytes.key));
+    text.define("FOVEA_FAST");
+  } else if (program.on_tensor_cores) {
     program.decodes = forward && is_decoding(call);
     tiling = tiling_of(call, width, program.decodes, architecture);
     program.threads = static_cast<unsigned>(32 * tiling.warps);
@@ -471,14 +484,16 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                "; using Structure = " + structure.type + ";");
   text.include("pair");
   const std::string driver = program.on_graph          ? "graph"
+                             : program.has_lists       ? "mma_threshold"
                              : program.on_tensor_cores ? "mma"
                              : program.on_points       ? "points"
                              : program.on_panels       ? "panel"
                                                        : "";
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
-    text.declare(declared(tiling));
-    text.declare(std::string("constexpr bool kPanels = ") + truth(tiling.panels) + ";");
+    text.declare(program.has_lists ? declared(lists) : declared(tiling));
+    text.declare(std::string("constexpr bool kPanels = ") +
+                 truth(program.has_lists ? lists.panels : tiling.panels) + ";");
     text.include("mma");
     text.include("wgmma");
   }
@@ -496,7 +511,10 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                : program.on_panels       ? "drivers/panel_tile"
                                          : "drivers/tile");
   if (program.on_tensor_cores && !program.decodes) text.include("drivers/mma_mask");
-  if (program.on_tensor_cores && !forward) text.include("drivers/mma_pairs");
+  if (program.has_lists)
+    text.include("drivers/mma_lists");
+  else if (program.on_tensor_cores && !forward)
+    text.include("drivers/mma_pairs");
   if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
   if (driver.empty() && forward)
     text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
@@ -508,8 +526,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                                 : "backward"));
   if (program.is_parted) text.include("drivers/merge");
   if (!forward && driver.empty()) text.include("drivers/backward_key");
-  if (!forward && program.on_tensor_cores) text.include("drivers/mma_backward_key");
-  if (!forward && program.on_panels) text.include("drivers/panel_backward_key");
+  if (!forward && (program.on_tensor_cores || program.on_panels))
+    text.include("drivers/" + driver + "_backward_key");
   if (!forward && program.on_points) text.include("drivers/points_backward_key");
   if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/backward_bias");
   program.text = text.take();

@@ -13,8 +13,9 @@ struct Program {
   std::string name;  // for messages: "dot+alibi, softmax, causal & window, bf16, 64, 64"
   std::string text;
   bool on_graph = false;
-  bool has_threshold = false;  // needs scratch for rows of scores
+  bool has_threshold = false;  // needs scratch for rows of scores, or lists
   bool on_tensor_cores = false;
+  bool has_lists = false;      // of what may have weight (drivers/mma_lists.h)
   bool decodes = false;        // few queries, and keys in parts
   bool on_points = false;      // few dimensions and values, and the other side in parts
   bool on_panels = false;      // dot products of float32 or float64

@@ -22,37 +22,38 @@ struct EntmaxOf : ThresholdNormaliser {
     return factor == T(0.5) ? x * x : to_the_power(x, 1 / factor);
   }
 
+  static T rise(T weight, T above, T factor) {
+    return factor == T(0.5) ? above : weight * reciprocal(above);
+  }
+  static Row rooted(T top, T sum, T tau) { return {top, 1 / sum, tau, kSeen}; }
+  static T lowest(const Arguments& a, int head, const Row& row) {
+    return row.shift + row.threshold / factor_of(a, head);
+  }
+
   static Row solve(const Arguments& a, int head, const T* scores, int count, unsigned long long,
                    int, T*) {
     const T top = largest_score(scores, count), factor = factor_of(a, head);
     if (top == -infinity_of(T())) return {0, 0, 0, kEmpty};
     const auto all = [](T, int) { return true; };
     if (factor == 0) return {top, 1 / sum_of_powers(scores, count, top, all), 0, kSeen};
-    // Sum and slope at tau; the root lies in [-1, 0]. Newton's step where it stays inside what is
-    // known, else the middle.
-    T low = -1, high = 0, tau = -1, sum = 0;
-    for (int step = 0; step < 4 * sizeof(T) * 8; ++step) {
+    Root root;
+    T sum = 0;
+    for (int step = 0; step < kRootSteps; ++step) {
       T slope = 0;
       sum = 0;
       each_score(scores, count, [&](T e, int) {
-        const T above = factor * (e - top) - tau;
+        const T above = factor * (e - top) - root.tau;
         if (above > 0) {
           const T weight = raised(above, factor);
           sum += weight;
-          slope += weight / above;
+          slope += rise(weight, above, factor);
         }
       });
       sum = lanes_sum(sum);
       slope = lanes_sum(slope) / factor;
-      (sum >= 1 ? low : high) = tau;
-      T next = tau + (sum - 1) / slope;
-      if (!(next > low && next < high)) next = (low + high) / 2;
-      const T moved = next > tau ? next - tau : tau - next;
-      if (moved <= (sizeof(T) == 8 ? T(4e-16) : T(2e-7)) * -low || next == low || next == high)
-        break;
-      tau = next;
+      if (!root.step(sum, slope)) break;
     }
-    return {top, 1 / sum, tau, kSeen};
+    return rooted(top, sum, root.tau);
   }
   static T weight(const Arguments& a, int head, T e, const Row& row, int) {
     const T factor = factor_of(a, head);

@@ -24,8 +24,10 @@ struct Sparsemax : ThresholdNormaliser {
       support = above;
       tau = (sum - 1) / static_cast<T>(above);
     }
-    return {top, 1, tau, kSeen};
+    return rooted(top, 1, tau);
   }
+  static Row rooted(T top, T, T tau) { return {top, 1, tau, kSeen}; }
+  static T lowest(const Arguments&, int, const Row& row) { return row.shift + row.threshold; }
   static T weight(const Arguments&, int, T e, const Row& row, int) {
     return larger(T(0), e - row.shift - row.threshold);
   }

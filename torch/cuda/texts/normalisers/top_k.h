@@ -7,6 +7,7 @@ namespace fovea::cuda {
 struct TopK : ThresholdNormaliser {
   static constexpr Delta kDelta = Delta::kFromOutput;
   static constexpr bool kCounts = true;
+  static constexpr bool kRoot = false;
   using Order = unsigned long long;
   static Order order(float e) {
     const unsigned bits = __float_as_uint(e + 0.0f);  // one zero
