@@ -518,7 +518,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
   if (driver.empty() && forward)
     text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
-  if (program.on_tensor_cores && forward && !program.decodes) text.include("drivers/mma_rows");
+  if (program.on_tensor_cores && forward && !program.decodes && !program.has_lists)
+    text.include("drivers/mma_rows");
   text.include("drivers/" + (tiling.panels && forward ? "wgmma" : driver) +
                (driver.empty() ? "" : "_") +
                (program.decodes ? "decode"

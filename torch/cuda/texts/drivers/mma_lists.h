@@ -232,7 +232,7 @@ FOVEA_INLINE void scores_of(const Arguments& a, const Mask<kOwnerIsQuery>& mask,
         }
         float steps[Modifiers::kCount + 1];
         seen = seen && y != -infinity_of(T());
-        y = given.template value<kAllSeen>(a, mask, 0, n, c, y, steps);
+        y = given.value(a, mask, 0, n, c, y, steps);
       }
       e[n][c] = seen ? y : -infinity_of(T());
     }
