@@ -135,6 +135,8 @@ class Looks(unittest.TestCase):
         wide = self.run_js("""[...f.querySelectorAll('.card-text')].map((t) => { const r = document.createRange(), n = t.firstChild, at = n.data.indexOf(' ') + 1;
             r.setStart(n, at); r.setEnd(n, n.data.lastIndexOf(' ')); return r.getClientRects().length; })""")
         self.assertEqual(wide, [1, 1], "a long word stands in one line")
+        fonts = self.run_js("['.card-text', '.legend'].map((c) => getComputedStyle(f.querySelector(c)).fontFamily)")
+        self.assertEqual(fonts[0], fonts[1], "in the letters of the figure")
 
     def test_contours_have_one_key_and_their_numbers_in_their_middle(self):
         lines = [{"kind": "line", "label": f"height = {10 * i}", "x": [i] * 21, "y": list(range(21))} for i in range(1, 8)]

@@ -30,7 +30,7 @@ function legend_words(model) {
 function card(frame, query, key, weight, top) {
   const { model } = frame, item = model.keys[key], wanted = model.wanted(query, key);
   const words = frame.describe(query, key, weight);
-  const kind = ['card', wanted ? 'truth-sure' : '', item.picture ? '' : 'words'].filter(Boolean).join(' ');
+  const kind = ['card', wanted ? 'truth-sure' : '', item.picture ? '' : 'worded'].filter(Boolean).join(' ');
   return el('li', { class: kind, 'aria-label': words, 'data-key': key,
     onpointermove: (event) => frame.show_tip(event, words), onpointerleave: () => frame.hide_tip(), onfocus: () => frame.say(words) },
   item.picture ? picture_canvas(item.picture) : '',
