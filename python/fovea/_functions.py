@@ -201,7 +201,7 @@ class _Blocks:
         keys = self.key.shape[2]
         alone = self.key.transpose(1, 2).reshape(batch * keys, self.key.shape[1], 1, width)
         bandwidth = kernel.bandwidth
-        if isinstance(bandwidth, Tensor) and bandwidth.dim() == 3 and bandwidth.shape[0] > 1:
+        if isinstance(bandwidth, Tensor) and bandwidth.dim() == 3:
             kernel = dataclasses.replace(kernel, bandwidth=bandwidth.repeat_interleave(keys, 0))
         every = query.unsqueeze(1).expand(batch, keys, heads, rows, width).reshape(batch * keys, heads, rows, width)
         _, sums = attend(every, alone, alone, kernel, return_lse=True)
