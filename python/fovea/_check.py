@@ -126,10 +126,10 @@ def width(name: str, value: torch.Tensor, expected: int, whose: str) -> None:
 
 
 def tensors(**values: object) -> None:
-    """Each a tensor, or None."""
+    """What a layer takes, which libtorch would compute with before an operator sees it: each a dense tensor, a nested one, or None."""
     for name, value in values.items():
-        if value is not None:
-            tensor(name, value)
+        if value is not None and not tensor(name, value).is_nested:
+            dense(name, value)  # type: ignore[arg-type]
 
 
 def unknown_argument(function: str, unknown: Mapping[str, object], known: Sequence[str]) -> TypeError:

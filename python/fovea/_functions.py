@@ -92,6 +92,7 @@ class _Blocks:
     """A call cut into blocks of queries: what each of them asks of the operators."""
 
     def __init__(self, query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, lengths: Optional[Tensor], offset: Offset):
+        _check.tensors(query=query, key=key)
         if query.dim() != 4 or any(isinstance(part, (Ragged, Graph)) for part in structure._parts()):
             raise ValueError("query: packed, expected [B, H, L, E] with a score or a mask that is a Python function")
         if any(isinstance(part, Paged) for part in structure._parts()):
