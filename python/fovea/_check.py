@@ -13,7 +13,10 @@ import torch
 def number(name: str, value: Any) -> float:
     """A real number, numpy's and a tensor of one element included."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name}: a whole number beyond the largest float, expected a number") from None
     if isinstance(value, torch.Tensor):
         if value.requires_grad:
             raise ValueError(f"{name}: a tensor that requires a gradient, expected a number: it has no gradient here; pass float(...)")

@@ -130,6 +130,13 @@ def test_of_a_wrong_type_is_named_with_what_to_do(changes, message):
         attend(**changes)
 
 
+def test_a_number_too_large_and_a_bias_of_too_many_dimensions_are_named():
+    with pytest.raises(ValueError, match="^scale: a whole number beyond the largest float, expected a number$"):
+        attend(scale=10**400)
+    with pytest.raises(ValueError, match="^bias: rank 5, expected at most 4$"):
+        attend(score=fovea.Dot().bias(torch.zeros(1, 1, 1, 5, 7).double()))
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
