@@ -110,9 +110,8 @@ Bags read_bags(const std::string& path) {
   const std::vector<size_t> columns = features_of(table, out);
   if (columns.empty())
     throw FileError(path, 1, "expected a column of numbers beside bag and label");
-  read_rows(table, bag, columns, out, [&](size_t row) {
-    return label_of(table.rows[row][label], path, table.lines[row]);
-  });
+  read_rows(table, bag, columns, out,
+            [&](size_t row) { return label_of(table.rows[row][label], path, table.lines[row]); });
   return out;
 }
 
