@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/packed.h"
 #include "train/answers.h"
@@ -60,10 +61,10 @@ void PictureTask::read(const Source& source) {
 
 std::string PictureTask::read_in_words() const {
   return fmt::format(
-      "{} pictures of {} x {} pixels{}, {} classes", pictures_.size(), pictures_.side,
+      "{} of {} x {} pixels{}, {}", data::count_of(pictures_.size(), "picture"), pictures_.side,
       pictures_.side,
       pictures_.channels > 1 ? fmt::format(" and {} channels", pictures_.channels) : "",
-      pictures_.classes.size());
+      data::count_of(pictures_.classes.size(), "class"));
 }
 
 void PictureTask::prepare() {

@@ -168,7 +168,14 @@ void each_line(std::string_view text, const std::string& path, const LineVisitor
 
 void each_line(std::istream& stream, const std::string& name, const LineVisitor& visit) {
   LineReader lines(stream, name);
-  for (std::string line; lines.next(line);) visit_line(line, name, lines.number(), visit);
+  for (std::string line; lines.next(line);) {
+    try {
+      visit_line(line, name, lines.number(), visit);
+    } catch (const FileError& error) {  // of a file that the line names, perhaps
+      if (std::string_view(error.what()).starts_with(name + ":")) throw;
+      throw FileError(name, lines.number(), error.what());
+    }
+  }
 }
 
 double parse_number(std::string_view text, std::string_view what, const std::string& path,

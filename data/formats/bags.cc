@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/formats/text.h"
 #include "data/split.h"
@@ -109,9 +110,8 @@ Bags read_bags(const std::string& path) {
   const std::vector<size_t> columns = features_of(table, out);
   if (columns.empty())
     throw FileError(path, 1, "expected a column of numbers beside bag and label");
-  read_rows(table, bag, columns, out, [&](size_t row) {
-    return label_of(table.rows[row][label], path, table.lines[row]);
-  });
+  read_rows(table, bag, columns, out,
+            [&](size_t row) { return label_of(table.rows[row][label], path, table.lines[row]); });
   return out;
 }
 
@@ -121,10 +121,11 @@ std::string in_words(const Bags& bags) {
   size_t numbers = 0;
   for (const std::vector<float>& features : bags.features) numbers += features.size();
   std::string out =
-      fmt::format("{} bags of {} instances, {} features", bags.size(),
-                  numbers / static_cast<size_t>(std::max<int64_t>(1, bags.width)), bags.width);
+      count_of(bags.size(), "bag", " of ") +
+      count_of(numbers / static_cast<size_t>(std::max<int64_t>(1, bags.width)), "instance", ", ") +
+      count_of(bags.width, "feature");
   for (auto one = of_label.rbegin(); one != of_label.rend(); ++one)
-    out += fmt::format("{} label {}: {}", out.ends_with("features") ? ";" : ",", one->first,
+    out += fmt::format("{} label {}: {}", one == of_label.rbegin() ? ";" : ",", one->first,
                        one->second);
   return out + left_out_in_words(bags.left_out);
 }
@@ -187,7 +188,8 @@ void arrange(Bags& bags, const Features& wanted, const std::string& path) {
   const std::vector<size_t> places = places_of(wanted, bags.columns, path);
   if (bags.width != wanted.width)
     throw FileError(
-        path, 1, fmt::format("{} features, expected {} as in training", bags.width, wanted.width));
+        path, 1,
+        count_of(bags.width, "feature", fmt::format(", expected {} as in training", wanted.width)));
   if (places.empty()) return;
   for (auto& values : bags.features) reorder(values, places);
   bags.columns = wanted.names;

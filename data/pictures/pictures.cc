@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/pictures/image.h"
 #include "data/files/limits.h"
@@ -36,9 +37,9 @@ Pictures read_class_folders(const std::string& folder, int64_t side) {
   }
   if (out.classes.size() < 2)
     throw FileError(folder, 0,
-                    fmt::format("{} folders in it, expected MNIST's four IDX files or a folder of "
-                                "PNG or JPEG files for each of at least two classes",
-                                out.classes.size()));
+                    count_of(out.classes.size(), "folder",
+                             " in it, expected MNIST's four IDX files or a folder of "
+                             "PNG or JPEG files for each of at least two classes"));
   return out;
 }
 
@@ -87,9 +88,9 @@ std::vector<uint8_t> read_picture(const std::string& path, int64_t channels, int
   std::vector<std::string> files = {path};
   if (std::filesystem::is_directory(path, ignored)) files = image_files(path);
   if (static_cast<int64_t>(files.size()) != channels)
-    throw FileError(
-        path, 0,
-        fmt::format("{} pictures, expected {}: one for each channel", files.size(), channels));
+    throw FileError(path, 0,
+                    count_of(files.size(), "picture",
+                             fmt::format(", expected {}: one for each channel", channels)));
   std::vector<uint8_t> out;
   for (const std::string& file : files) {
     const Image image = scaled(read_image(file), side);

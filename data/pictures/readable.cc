@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 
 namespace fovea::data {
@@ -12,7 +13,7 @@ std::optional<std::string> Readable::note(const std::string& name) const {
     throw FileError(name, 0,
                     fmt::format("{} of {} pictures cannot be read; the first: {}", errors_.size(),
                                 good_.size(), errors_.front()));
-  return fmt::format("{} pictures cannot be read, left out: {}", errors_.size(), errors_.front()) +
+  return count_of(errors_.size(), "picture", " cannot be read, left out: ") + errors_.front() +
          (errors_.size() > 1 ? fmt::format(" (and {} more)", errors_.size() - 1) : "");
 }
 

@@ -13,7 +13,10 @@ import torch
 def number(name: str, value: Any) -> float:
     """A real number, numpy's and a tensor of one element included."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name}: a whole number beyond the largest float, expected a number") from None
     if isinstance(value, torch.Tensor):
         if value.requires_grad:
             raise ValueError(f"{name}: a tensor that requires a gradient, expected a number: it has no gradient here; pass float(...)")
@@ -126,10 +129,10 @@ def width(name: str, value: torch.Tensor, expected: int, whose: str) -> None:
 
 
 def tensors(**values: object) -> None:
-    """Each a tensor, or None."""
+    """What a layer takes, which libtorch would compute with before an operator sees it: each a dense tensor, a nested one, or None."""
     for name, value in values.items():
-        if value is not None:
-            tensor(name, value)
+        if value is not None and not tensor(name, value).is_nested:
+            dense(name, value)  # type: ignore[arg-type]
 
 
 def unknown_argument(function: str, unknown: Mapping[str, object], known: Sequence[str]) -> TypeError:

@@ -92,6 +92,7 @@ class _Blocks:
     """A call cut into blocks of queries: what each of them asks of the operators."""
 
     def __init__(self, query: Tensor, key: Tensor, score: Score, normaliser: Normaliser, structure: Structure, lengths: Optional[Tensor], offset: Offset):
+        _check.tensors(query=query, key=key)
         if query.dim() != 4 or any(isinstance(part, (Ragged, Graph)) for part in structure._parts()):
             raise ValueError("query: packed, expected [B, H, L, E] with a score or a mask that is a Python function")
         if any(isinstance(part, Paged) for part in structure._parts()):
@@ -201,7 +202,7 @@ class _Blocks:
         keys = self.key.shape[2]
         alone = self.key.transpose(1, 2).reshape(batch * keys, self.key.shape[1], 1, width)
         bandwidth = kernel.bandwidth
-        if isinstance(bandwidth, Tensor) and bandwidth.dim() == 3 and bandwidth.shape[0] > 1:
+        if isinstance(bandwidth, Tensor) and bandwidth.dim() == 3:
             kernel = dataclasses.replace(kernel, bandwidth=bandwidth.repeat_interleave(keys, 0))
         every = query.unsqueeze(1).expand(batch, keys, heads, rows, width).reshape(batch * keys, heads, rows, width)
         _, sums = attend(every, alone, alone, kernel, return_lse=True)

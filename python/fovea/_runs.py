@@ -11,7 +11,9 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 import warnings
 import weakref
 from pathlib import Path
@@ -63,6 +65,7 @@ def train(
     device: Optional[str] = None,
     overwrite: bool = False,
     resume: bool = False,
+    quiet: bool = False,
     **settings: object,
 ) -> "Run":
     """Trains a system, as ``fovea train SYSTEM`` does, and returns the run.
@@ -74,6 +77,7 @@ def train(
         epochs, seed, data_seed, threads, device: the options of those names.
         overwrite: replace the run that is in the folder.
         resume: continue the one that was interrupted; start one if there is none.
+        quiet: show nothing while it trains. Otherwise what was read and, every ten seconds, how far it is goes to ``sys.stderr``.
         settings: the system's own, which ``fovea list SYSTEM`` shows.
 
     Ctrl-C, or a notebook's interrupt, stops it after it has saved; the same call with ``resume=True`` continues.
@@ -94,14 +98,14 @@ def train(
     if out is None:
         held = _Held()
         out = Path(held.name) / "run"
-    words = ["train", system, "--out", os.fspath(out), "--quiet", "--json"]
+    words = ["train", system, "--out", os.fspath(out), "--json"]
     if data is not None and not isinstance(data, (str, os.PathLike)):
         hint = "; data.to_csv(path, index=False) writes one" if hasattr(data, "to_csv") else ""
         raise TypeError(f"data: {_check.said(data)}, expected the path of a file or a folder{hint}")
     options = {"data": None if data is None else os.fspath(data), "epochs": epochs, "seed": seed, "data-seed": data_seed}
     for name, value in {**options, "threads": threads, "device": device}.items():
         words += [] if value is None else [f"--{name}", str(value)]
-    words += ["--overwrite"] * bool(overwrite) + ["--resume"] * bool(resume)
+    words += ["--overwrite"] * bool(overwrite) + ["--resume"] * bool(resume) + ["--quiet"] * bool(quiet)
     try:
         said = json.loads(_command([*words, *_set(settings)]))
     except KeyboardInterrupt:
@@ -244,38 +248,73 @@ def _set(settings: Mapping[str, object]) -> List[str]:
 
 
 def _command(words: Sequence[str], given: Optional[str] = None) -> str:
-    """What the command says; its error as an exception, what it remarks as a warning."""
+    """What the command says; its error as an exception, what it remarks as a warning, its progress at once."""
     pipe = subprocess.PIPE
     with subprocess.Popen([_found(), *words], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        said = _Said(process)
         try:
-            out, said = process.communicate((given or "").encode())  # bytes: text would change line ends
+            out = process.communicate((given or "").encode())[0]  # bytes: text would change line ends
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_stopped(process)) from None
+            raise KeyboardInterrupt(_stopped(process, said)) from None
         except BaseException:
-            _stopped(process)
+            _stopped(process, said)
             raise
-    remarked = _remarks(said)
+        said.wait()
     if process.returncode == 2:
-        raise ValueError(remarked)
+        raise ValueError(said.last_words())
     if process.returncode != 0:
-        raise RuntimeError(remarked or f"fovea {words[0]}: ended with {process.returncode}")
-    if remarked:
+        raise RuntimeError(said.last_words() or f"fovea {words[0]}: ended with {process.returncode}")
+    if remarked := said.remarks():
         warnings.warn(remarked, stacklevel=3)
     return out.decode()
 
 
-def _remarks(said: bytes) -> str:
-    return "\n".join(_in_python(line.removeprefix("fovea: ")) for line in said.decode(errors="replace").splitlines() if line.strip())
+class _Said:
+    """A command's standard error, line by line: remarks, which begin with its name, are kept, and progress is shown as it comes."""
+
+    _NAME = "fovea: "
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stderr is not None
+        self._stream, process.stderr = process.stderr, None  # which communicate() would read until the end
+        self._lines: List[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            for line in self._stream:
+                text = line.decode(errors="replace").rstrip()
+                self._lines.append(text)
+                if text and not text.startswith(self._NAME):
+                    print(text, file=sys.stderr, flush=True)
+
+    def wait(self) -> None:
+        self._reader.join()
+
+    def remarks(self) -> str:
+        return self._in_words([line for line in self._lines if line.startswith(self._NAME)])
+
+    def last_words(self) -> str:
+        """The remarks, and what follows the last of them: an error may have several lines."""
+        named = [n for n, line in enumerate(self._lines) if line.startswith(self._NAME)]
+        rest = self._lines[named[-1] + 1 if named else 0 :]
+        return self._in_words([*(self._lines[n] for n in named), *rest])
+
+    def _in_words(self, lines: Sequence[str]) -> str:
+        return "\n".join(_in_python(line.removeprefix(self._NAME)) for line in lines if line)
 
 
-def _stopped(process: "subprocess.Popen[bytes]") -> str:
+def _stopped(process: "subprocess.Popen[bytes]", said: _Said) -> str:
     """Lets a command that is not waited for any more save what it has, and gives its last words.
 
     By SIGTERM: from a terminal and from a notebook Ctrl-C reaches the command too, and a second SIGINT would end it before it has saved.
     """
     try:
         process.terminate()
-        return _remarks(process.communicate()[1])
+        process.communicate()
+        said.wait()
+        return said.last_words()
     except BaseException:  # Ctrl-C again
         process.kill()
         raise

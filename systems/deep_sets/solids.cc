@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/files/lines.h"
 #include "data/formats/bags.h"
@@ -152,7 +153,7 @@ class Solids : public ClassificationTask {
     data::Bags bags = data::read_bags(source.path);
     if (bags.width != 3)
       throw data::FileError(source.path, 1,
-                            fmt::format("{} features, expected x, y, z", bags.width));
+                            data::count_of(bags.width, "feature", ", expected x, y, z"));
     if (model_) {
       data::arrange(bags, columns_, source.path);
       refuse_unknown_labels(bags, source.path);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/files/json.h"
 #include "data/random.h"
@@ -95,14 +96,14 @@ std::vector<TagSet> read_tag_sets(const std::string& path) {
     if (data::trimmed(line).empty()) return;
     TagSet set = parse_tag_set(line, path, number);
     if (set.tags.size() < 2)
+      throw data::FileError(path, number,
+                            data::count_of(set.tags.size(), "tag",
+                                           ", expected at least 2: some are given, others found"));
+    if (!out.empty() && set.z.size() != out[0].z.size())
       throw data::FileError(
           path, number,
-          fmt::format("{} tags, expected at least 2: some are given, others found",
-                      set.tags.size()));
-    if (!out.empty() && set.z.size() != out[0].z.size())
-      throw data::FileError(path, number,
-                            fmt::format("{} numbers z, expected {} as in the first line",
-                                        set.z.size(), out[0].z.size()));
+          data::count_of(set.z.size(), "number",
+                         fmt::format(" z, expected {} as in the first line", out[0].z.size())));
     out.push_back(std::move(set));
   });
   if (out.empty()) throw data::FileError(path, 0, "no sets of tags, expected at least one line");

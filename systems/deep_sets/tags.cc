@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/nearest.h"
 #include "data/random.h"
@@ -43,7 +44,8 @@ class Tags : public GradientTask {
     encode();
   }
   std::string read_in_words() const override {
-    return fmt::format("{} sets of tags, {} numbers z in each", sets_.size(), sets_[0].z.size());
+    return data::count_of(sets_.size(), "set", " of tags, ") +
+           data::count_of(sets_[0].z.size(), "number", " z in each");
   }
   void prepare() override {
     std::map<std::string, int64_t> counts;
@@ -171,7 +173,8 @@ class Tags : public GradientTask {
     if (set.z.size() != z_.mean.size())
       throw data::FileError(
           path, line,
-          fmt::format("{} numbers z, expected {} as in training", set.z.size(), z_.mean.size()));
+          data::count_of(set.z.size(), "number",
+                         fmt::format(" z, expected {} as in training", z_.mean.size())));
   }
   Ids ids_of(const TagSet& set) const {
     Ids out;

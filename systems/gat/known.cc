@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/formats/bags.h"
 
@@ -24,8 +25,9 @@ void Known::check_fits(data::CitationGraph& graph, const std::string& path) cons
       data::places_of({.width = features, .names = feature_names}, graph.feature_names,
                       (std::filesystem::path(path) / "nodes.csv").string());
   if (graph.features != features)
-    throw data::FileError(
-        path, 0, fmt::format("{} features, expected {} as in training", graph.features, features));
+    throw data::FileError(path, 0,
+                          data::count_of(graph.features, "feature",
+                                         fmt::format(", expected {} as in training", features)));
   if (graph.has_words() != words)
     throw data::FileError(path, 0, "features of another kind than in training");
   data::reorder(graph.values, places);
@@ -42,7 +44,8 @@ void Known::check_fits(data::CitationGraph& graph, const std::string& path) cons
   if (graph.class_names.empty() && graph.classes > classes)
     throw data::FileError(
         path, 0,
-        fmt::format("{} classes, expected at most {} as in training", graph.classes, classes));
+        data::count_of(graph.classes, "class",
+                       fmt::format(", expected at most {} as in training", classes)));
   if (!known.empty())
     for (int64_t& label : graph.labels)
       if (label >= 0) label = known[static_cast<size_t>(label)];

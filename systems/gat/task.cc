@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "data/formats/csv.h"
 #include "data/generated/graph.h"
@@ -23,9 +24,11 @@ void GraphAttention::read(const Source& source) {
 }
 
 std::string GraphAttention::read_in_words() const {
+  using data::count_of;
   std::string out =
-      fmt::format("{} nodes with {} features, {} edges, {} classes; {} nodes to learn from",
-                  graph_.nodes, graph_.features, edges_, graph_.classes, splits_.train.size());
+      fmt::format("{} with {}, {}, {}; {} to learn from", count_of(graph_.nodes, "node"),
+                  count_of(graph_.features, "feature"), count_of(edges_, "edge"),
+                  count_of(graph_.classes, "class"), count_of(splits_.train.size(), "node"));
   out += data::left_out_in_words(graph_.left_out);
   if (!graph_.edge_columns.empty())
     out += fmt::format("; of the edges {} is not read", data::in_short(graph_.edge_columns));
@@ -37,8 +40,8 @@ void GraphAttention::prepare() {
   if (known_.classes < 2)
     throw data::FileError(
         source_.path, 0,
-        fmt::format("{} classes among the labels, expected at least 2 in the column label",
-                    known_.classes));
+        data::count_of(known_.classes, "class",
+                       " among the labels, expected at least 2 in the column label"));
   const std::string& features = run_options_.options.text("features");
   if (known_.words && features == "columns")
     throw data::FileError(source_.path, 0,

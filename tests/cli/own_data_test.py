@@ -235,6 +235,16 @@ class OwnData(unittest.TestCase):
         self.page("parts.csv")
         self.assertRegex((self.folder / "page.html").read_text(), r'"text":"1: (width|height) ', "an item is told by a feature's name")
 
+    def test_what_an_asked_line_names_is_said_with_its_line_and_one_is_one(self):
+        self.write("sets.jsonl", '{"tags": ["pier"]}\n')
+        done = self.command("train", "deep-sets", "--data", "sets.jsonl", "--set", "task=tags", "--out", "run")
+        self.assertIn("sets.jsonl:1: 1 tag, expected at least 2: some are given, others found", done.stderr)
+        done = self.command("train", "deep-sets", "--epochs", "1", "--set", "sets=20", "--out", "run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.write("asked", "gone\n")
+        done = self.command("explain", "run", "--input", "asked", "--out", "page.html")
+        self.assertEqual(done.stderr, "fovea: asked:1: gone: cannot be read: No such file or directory\n")
+
     def test_two_thousand_lines_are_answered_in_less_than_a_second(self):
         rows = messages()
         self.write("tickets.tsv", "".join(f"{topic}\t{text}\n" for topic, text in rows))

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include <set>
+#include <sstream>
 
+#include "data/count_of.h"
 #include "data/files/file.h"
 #include "tests/data/files.h"
 
@@ -39,6 +41,25 @@ class NoHandleLeft {
  private:
   rlimit before_;
 };
+
+TEST_F(Read, WhatALineNamesIsSaidWithTheLine) {
+  const auto read = [](const std::string& text, const std::string& name) {
+    std::istringstream lines(text);
+    each_line(lines, name, [&](size_t number, std::string_view line) {
+      if (line == "wrong") throw FileError(name, number, "expected another");
+      read_file(std::string(line));
+    });
+  };
+  EXPECT_EQ(said([&] { read("/nowhere/a.png\n", "list"); }),
+            "list:1: /nowhere/a.png: no such file");
+  EXPECT_EQ(said([&] { read("wrong\n", "list"); }), "list:1: expected another");
+}
+
+TEST_F(Read, OneIsCountedAsOne) {
+  EXPECT_EQ(count_of(1, "class"), "1 class");
+  EXPECT_EQ(count_of(0, "class", " in it"), "0 classes in it");
+  EXPECT_EQ(count_of(size_t{1}, "number", " z"), "1 number z");
+}
 
 TEST_F(Read, AFailureHasItsReason) {
   // The first page of a process is nobody's: reading it fails half-way, as a broken disk does.

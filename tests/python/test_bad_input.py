@@ -82,6 +82,12 @@ def test_an_operand_that_is_not_dense_is_named_with_what_makes_it_so(argument, m
         ("scale", lambda: attend(scale=randn(2).to_sparse())),
         ("rows", lambda: fovea.weights(*operands("dot")[:2], rows=torch.tensor([1]).to_sparse())),
         ("arcs", lambda: fovea.tree_marginals(randn(1, 4, 4).to_sparse())),
+        ("key", lambda: fovea.nn.MultiheadAttention(4, 2)(randn(5, 4), randn(7, 4).to_sparse(), randn(7, 4))),
+        ("attn_mask", lambda: fovea.nn.MultiheadAttention(4, 2)(randn(5, 4), randn(5, 4), randn(5, 4), attn_mask=torch.eye(5).to_sparse())),
+        ("query", lambda: fovea.nn.AdditiveAttention(4, 4, 3)(randn(1, 5, 4).to_sparse(), randn(1, 7, 4))),
+        ("instances", lambda: fovea.nn.MultipleInstance(4, 3)(randn(2, 5, 4).to_sparse())),
+        ("scores", lambda: fovea.nn.fenchel_young_loss(randn(3, 4).to_sparse(), torch.tensor([0, 1, 2]))),
+        ("query", lambda: fovea.attend(randn(1, 1, 5, 4).to_sparse(), randn(1, 1, 7, 4), randn(1, 1, 7, 4), fovea.Dot().apply(lambda e, *places: e))),
     ],
 )  # fmt: skip
 def test_an_argument_that_is_sparse_is_named(name, make):
@@ -122,6 +128,13 @@ def test_a_sparse_gradient_is_named():
 def test_of_a_wrong_type_is_named_with_what_to_do(changes, message):
     with pytest.raises(TypeError, match=message):
         attend(**changes)
+
+
+def test_a_number_too_large_and_a_bias_of_too_many_dimensions_are_named():
+    with pytest.raises(ValueError, match="^scale: a whole number beyond the largest float, expected a number$"):
+        attend(scale=10**400)
+    with pytest.raises(ValueError, match="^bias: rank 5, expected at most 4$"):
+        attend(score=fovea.Dot().bias(torch.zeros(1, 1, 1, 5, 7).double()))
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def test_pairs_that_count_for_nothing_stay_so(name, normaliser, blocks):
     assert_same(ours, fovea.attend(*inputs, score, normaliser), leaves_of(inputs, score))
 
 
+def test_a_bandwidth_for_each_query_of_one_item(blocks):
+    one = [x[:1] for x in operands("dot")]
+    score = fovea.Kernel("gaussian", positive(1, H, L))
+    assert_same(fovea.attend(*one, score.apply(lambda e, b, h, i, j: e)), fovea.attend(*one, score), leaves_of(one, score))
+
+
 def test_a_location_may_hide_keys(blocks):
     _, key, value = operands("location")
     rows = (tensor(B, H, L, S).detach() + MASK).requires_grad_()

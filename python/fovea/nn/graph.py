@@ -104,7 +104,8 @@ class _GraphLayer(torch.nn.Module):
         source, target = x if isinstance(x, tuple) and len(x) == 2 else (x, x)
         names = ("x", "x") if source is x else ("x[0]", "x[1]")
         _check.tensor(names[0], source)
-        _check.tensors(**{names[1]: target})
+        if target is not None:
+            _check.tensor(names[1], target)
         channels = (self.in_channels, self.in_channels) if isinstance(self.in_channels, int) else self.in_channels
         for name, nodes, width in zip(names, (source, target), channels):
             if nodes is not None and width != _UNKNOWN:

@@ -116,7 +116,7 @@ class NadarayaWatson(torch.nn.Module):
 
 
 def _four(name: str, x: Tensor) -> Tensor:
-    if _check.tensor(name, x).dim() < 2:
+    if _check.dense(name, _check.tensor(name, x)).dim() < 2:
         raise ValueError(f"{name}: {_check.said(x)}, expected [..., rows, width]")
     return x.unsqueeze(0).flatten(0, -3).unsqueeze(1)
 

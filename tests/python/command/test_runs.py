@@ -2,11 +2,13 @@
 
 import copy
 import gc
+import io
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -155,6 +157,45 @@ def test_a_folder_of_its_own_goes_without_a_warning():
     said = subprocess.run([sys.executable, "-W", "error", "-c", program], env=os.environ, capture_output=True, text=True)
     assert said.returncode == 0 and not said.stderr, said.stderr
     assert not os.path.exists(os.path.dirname(said.stdout.strip()))
+
+
+def test_progress_is_shown_while_it_trains(tmp_path, monkeypatch):
+    """The script waits until its first line was read: a line that is kept until the end would wait for ever."""
+    (tmp_path / "manifest.json").write_text("{}")
+    script = """#!/bin/sh
+case "$*" in *--quiet*) ;; *) echo ' 10%  epoch 1/10  9 s left' >&2; while [ ! -e go ]; do sleep 0.05; done;; esac
+echo 'fovea: column day left out' >&2
+echo '{"metrics": {}}'
+"""
+    (tmp_path / "says").write_text(script)
+    (tmp_path / "says").chmod(0o755)
+    monkeypatch.setenv("FOVEA_COMMAND", str(tmp_path / "says"))
+    monkeypatch.chdir(tmp_path)
+
+    class Seen(io.StringIO):
+        def write(self, text):
+            if "epoch 1/10" in text:
+                (tmp_path / "go").touch()
+            return super().write(text)
+
+    seen = Seen()
+    monkeypatch.setattr(sys, "stderr", seen)
+    waiting = threading.Timer(60, (tmp_path / "go").touch)
+    waiting.start()
+    before = time.monotonic()
+    with pytest.warns(UserWarning, match="^column day left out$"):
+        fovea.train("pooling", out=tmp_path)
+    waiting.cancel()
+    assert seen.getvalue() == " 10%  epoch 1/10  9 s left\n" and time.monotonic() - before < 60
+    with pytest.warns(UserWarning, match="^column day left out$"):
+        fovea.train("pooling", out=tmp_path, quiet=True)
+    assert seen.getvalue() == " 10%  epoch 1/10  9 s left\n"
+
+
+def test_what_was_read_is_shown(tmp_path, capfd):
+    (tmp_path / "table.csv").write_text("No.,x,y\n" + "".join(f"{n},{n},{n * n}\n" for n in range(1, 21)))
+    fovea.train("nadaraya-watson", data=tmp_path / "table.csv")
+    assert capfd.readouterr().err == "read 20 rows: y from x; column No. left out: row numbers\n"
 
 
 @pytest.mark.parametrize(("reached", "kept"), [("both", True), ("both", False), ("python alone", True)])

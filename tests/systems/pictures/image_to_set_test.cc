@@ -326,7 +326,7 @@ TEST_F(ImageToSetRuns, APictureThatCannotBeReadIsLeftOutOfTheTraining) {
   const systems::Run run = systems::open(base_ / "run");
   const PictureSets read = read_picture_sets({.path = request.data}, run.run_options->options);
   ASSERT_EQ(read.pictures.notes.size(), 1u);
-  EXPECT_TRUE(read.pictures.notes[0].starts_with("1 pictures cannot be read, left out: "));
+  EXPECT_TRUE(read.pictures.notes[0].starts_with("1 picture cannot be read, left out: "));
   EXPECT_NE(read.pictures.notes[0].find("p7.png"), std::string::npos);
   for (const auto split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest})
     for (const int64_t item : read.pictures.splits.of(split)) EXPECT_NE(item, 7);

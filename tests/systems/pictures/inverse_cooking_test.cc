@@ -277,7 +277,7 @@ TEST_F(InverseCookingRuns, APictureThatCannotBeReadIsLeftOut) {
   train("run", request);
   const systems::Run run = systems::open(base_ / "run");
   const Dishes read = read_dishes({.path = request.data}, run.run_options->options);
-  EXPECT_TRUE(read.note.starts_with("1 pictures cannot be read, left out: ")) << read.note;
+  EXPECT_TRUE(read.note.starts_with("1 picture cannot be read, left out: ")) << read.note;
   EXPECT_NE(read.note.find("p7.png"), std::string::npos) << read.note;
   for (const auto split : {data::Split::kTrain, data::Split::kValidation, data::Split::kTest})
     for (const int64_t item : read.recipes.splits.of(split)) EXPECT_NE(item, 7);
