@@ -76,20 +76,20 @@ size_t SharedOptimiser::bytes_of(const std::vector<ParameterGroup>& groups, int 
 
 SharedOptimiser::SharedOptimiser(const std::vector<ParameterGroup>& groups, const Recipe& recipe,
                                  PartSums& sums, const Ranks& ranks)
-    : sums_(sums), ranks_(ranks.size()), rank_(ranks.rank()), parameters_(parameters_of(groups)) {
-  const std::vector<int> owners = owners_of(parameters_, ranks_);
+    : sums_(sums), parameters_(parameters_of(groups)) {
+  const std::vector<int> owners = owners_of(parameters_, ranks.size());
   std::vector<Shelf> shelves;
-  for (int rank = 0; rank < ranks_; ++rank) shelves.emplace_back(sums.room(rank));
+  for (int rank = 0; rank < ranks.size(); ++rank) shelves.emplace_back(sums.room(rank));
   const auto shelf_of = [&](size_t i) -> Shelf& { return shelves[static_cast<size_t>(owners[i])]; };
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    own_.push_back(owners[i] == rank_);
+    own_.push_back(owners[i] == ranks.rank());
     values_.push_back(shelf_of(i).like(parameters_[i]));
   }
   std::vector<ParameterGroup> shared = groups;
   size_t next = 0;
   for (ParameterGroup& group : shared)
     for (torch::Tensor& parameter : group.parameters) parameter = values_[next++];
-  const Shelf& own = shelves[static_cast<size_t>(rank_)];
+  const Shelf& own = shelves[static_cast<size_t>(ranks.rank())];
   for (size_t side = 0; side < sides_.size(); ++side) {
     own_slots_[side] = own.at();
     size_t i = 0;

@@ -36,7 +36,6 @@ class SharedOptimiser : public Updates {
   torch::Tensor norms(const Optimiser& own, const std::string& what);
 
   PartSums& sums_;
-  const int ranks_, rank_;
   std::vector<torch::Tensor> parameters_;
   std::vector<bool> own_;
   // In memory that all see: what the parameters become, and slots before and after a step, in turn. An
