@@ -77,6 +77,9 @@ class Ranks(unittest.TestCase):
     def weights(self, name):
         return (self.out(name) / "model.safetensors").read_bytes()
 
+    def state(self, name):
+        return (self.out(name) / "state.safetensors").read_bytes()
+
     def done(self, result):
         code, out, error = result
         self.assertEqual(code, 0, error)

@@ -21,6 +21,7 @@ class SameBits(Ranks):
         for count in (1, 2, 3, 4):
             self.done(train(*system, "--workers", count, "--out", self.out(f"w{count}")))
             self.assertEqual(self.weights(f"w{count}"), self.weights("parts"), f"{count} ranks")
+            self.assertEqual(self.state(f"w{count}"), self.state("parts"), f"{count} ranks: what a later training continues from")
         self.done(train(*system, "--threads", 1, "--out", self.out("whole")))
         self.assertNotEqual(self.weights("whole"), self.weights("parts"), "undivided: nothing was tested")
 

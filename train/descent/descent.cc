@@ -16,6 +16,7 @@
 #include "train/descent/kept_epochs.h"
 #include "train/descent/optimiser.h"
 #include "train/descent/recipe.h"
+#include "train/descent/shared_optimiser.h"
 #include "train/descent/together.h"
 #include "train/fields.h"
 #include "train/interrupt.h"
@@ -39,22 +40,11 @@ class Descent {
         task_(task),
         recipe_(recipe_of(fit.run_options().options)),
         lengths_(task.lengths()),
-        optimiser_(task.parameter_groups(fit.model()), recipe_),
         kept_(recipe_, task),
         divergence_(recipe_) {
-    const auto* const holder = dynamic_cast<const HeldItems*>(&task);
-    const bool held = holder && holder->ranks_hold_items();
-    Division division = fit.division;
-    if (held) division.parts = fit.ranks() ? fit.ranks()->size() : 1;  // whatever was asked for
-    if (division.parts == 1 && !fit.ranks()) return;
-    std::vector<torch::Tensor> parameters;
-    for (const ParameterGroup& group : task.parameter_groups(fit.model()))
-      parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
-    divided_.emplace(fit.model(), std::move(parameters), division, fit.ranks(),
-                     held ? ItemsOfPart::kHeld : ItemsOfPart::kStretch);
-    if (const std::string& why = divided_->why_they_travel(); !why.empty())
-      fit.progress().line(
-          fmt::format("gradients go through Gloo, which is slower than shared memory: {}", why));
+    const std::vector<ParameterGroup> groups = task.parameter_groups(fit.model());
+    divide(groups);
+    if (!updates_) updates_ = std::make_unique<Optimiser>(groups, recipe_);
   }
 
   void run() {
@@ -71,6 +61,29 @@ class Descent {
   }
 
  private:
+  // If batches have parts, or there are ranks, which divide the optimiser's steps where they can.
+  void divide(const std::vector<ParameterGroup>& groups) {
+    const auto* const holder = dynamic_cast<const HeldItems*>(&task_);
+    const bool held = holder && holder->ranks_hold_items();
+    Ranks* const ranks = fit_.ranks();
+    Division division = fit_.division;
+    if (held) division.parts = ranks ? ranks->size() : 1;  // whatever was asked for
+    if (division.parts == 1 && !ranks) return;
+    std::vector<torch::Tensor> parameters;
+    for (const ParameterGroup& group : groups)
+      parameters.insert(parameters.end(), group.parameters.begin(), group.parameters.end());
+    divided_.emplace(fit_.model(), std::move(parameters), division, ranks,
+                     held ? ItemsOfPart::kHeld : ItemsOfPart::kStretch,
+                     ranks ? SharedOptimiser::bytes_of(groups, ranks->size()) : 0);
+    if (const std::string& why = divided_->why_they_travel(); !why.empty())
+      fit_.progress().line(
+          fmt::format("gradients go through Gloo, which is slower than shared memory: {}", why));
+    if (!divided_->sums().in_shared_memory()) return;
+    auto shared = std::make_unique<SharedOptimiser>(groups, recipe_, divided_->sums(), *ranks);
+    divided_->leave_gradients_of(shared->own());
+    updates_ = std::move(shared);
+  }
+
   // A monitor that the user chose must be one that validation gives. Otherwise the mistake would be
   // found only after the first epoch or, without validation, never.
   void check_monitor() {
@@ -121,11 +134,10 @@ class Descent {
   }
 
   void step(const Batch& batch) {
-    optimiser_.zero_grad();
+    updates_->zero_grad();
     const Loss loss = gradient(batch);
-    if (recipe_.clip > 0) optimiser_.clip(recipe_.clip);
+    update();
     ++steps_;
-    optimiser_.step(rate_factor(recipe_, steps_, epoch_, recipe_.epochs * batches_));
     loss_sum_ += loss.mean.detach().to(loss_sum_.device(), torch::kFloat64) *
                  static_cast<double>(loss.count);
     count_ += loss.count;
@@ -150,6 +162,16 @@ class Descent {
     divergence_.check_loss(loss.mean, at(steps_ + 1));
     if (loss.mean.requires_grad()) loss.mean.backward();
     return loss;
+  }
+
+  void update() {
+    try {
+      updates_->make(rate_factor(recipe_, steps_ + 1, epoch_, recipe_.epochs * batches_),
+                     recipe_.clip, fmt::format("step {}", steps_ + 1));
+    } catch (const RankLost&) {
+      divided_->take_back();
+      throw;
+    }
   }
 
   // A step of which a rank is missing has changed nothing, so what came before it can be saved. Ranks
@@ -238,8 +260,8 @@ class Descent {
   GradientTask& task_;
   const Recipe recipe_;
   const std::vector<int64_t> lengths_;
-  Optimiser optimiser_;
   std::optional<DividedGradient> divided_;  // where batches are divided into parts
+  std::unique_ptr<Updates> updates_;
   int64_t epoch_ = 0, batch_ = 0, batches_ = 0, steps_ = 0;
   int64_t count_ = 0;       // of the losses summed so far in this epoch
   torch::Tensor loss_sum_;  // on the device: reading it would make each step wait
@@ -266,7 +288,7 @@ State Descent::state() const {
                  {"count", count_},    {"best_epoch", best_epoch_}, {"stopped", stopped_},
                  {"history", history_}};
   put(out.tensors, "model.", copies(weights_of(fit_.model())));
-  put(out.tensors, "optimiser.", optimiser_.state());
+  put(out.tensors, "optimiser.", updates_->state());
   kept_.put_into(out);
   out.tensors["loss_sum"] = loss_sum_;
   out.tensors["first_loss"] = torch::tensor(divergence_.first_loss(), torch::kFloat64);
@@ -294,7 +316,7 @@ void Descent::restore(const State& saved) {
     for (const auto& [name, value] : epoch.items()) metrics[name] = fields.number(name);
   }
   set_weights(fit_.model(), take(saved.tensors, "model."), kStateFile);
-  optimiser_.restore(take(saved.tensors, "optimiser."));
+  updates_->restore(take(saved.tensors, "optimiser."));
   kept_.restore(numbers, saved.tensors, fit_.model(), fit_.run_options().device);
   loss_sum_ = saved_tensor(saved.tensors, "loss_sum", torch::kFloat64, 0).to(loss_device());
   if (saved.tensors.contains("first_loss"))  // not in an older state

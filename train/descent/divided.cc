@@ -35,21 +35,23 @@ torch::Tensor flat_doubles(const std::vector<torch::Tensor>& tensors) {
 
 DividedGradient::DividedGradient(const torch::nn::Module& model,
                                  std::vector<torch::Tensor> parameters, const Division& division,
-                                 Ranks* ranks, ItemsOfPart given)
+                                 Ranks* ranks, ItemsOfPart given, size_t room)
     : division_(division),
       ranks_(ranks),
       given_(given),
       own_(parts_of_rank(division.parts, ranks ? ranks->rank() : 0, ranks ? ranks->size() : 1)),
       parameters_(std::move(parameters)),
       buffers_(model.buffers()),
-      bucket_of_(parameters_.size()) {
+      bucket_of_(parameters_.size()),
+      offset_of_(parameters_.size()),
+      wanted_(parameters_.size(), true) {
   make_buckets();
   std::vector<Addends> addends;
   for (const Bucket& bucket : buckets_)
     addends.push_back(
-        {bucket.offsets.back(), parameters_[bucket.members[0]].options().requires_grad(false)});
+        {bucket.numbers, parameters_[bucket.members[0]].options().requires_grad(false)});
   const auto figures = 2 * static_cast<size_t>(most_parts()) + parameters_.size() + buffers_.size();
-  gradients_.emplace(addends, figures, division_, ranks_);
+  gradients_.emplace(addends, RoomOfRank{figures, room}, division_, ranks_);
   for (size_t i = 0; i < parameters_.size(); ++i)
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameters_[i], std::make_unique<Notice>([this, i] { on_gradient(i); }));
@@ -62,12 +64,13 @@ void DividedGradient::make_buckets() {
     const bool fits = !buckets_.empty() && bytes < kBucketBytes &&
                       parameters_[buckets_.back().members[0]].scalar_type() == p.scalar_type();
     if (!fits) {
-      buckets_.push_back({{}, {0}});
+      buckets_.emplace_back();
       bytes = 0;
     }
     Bucket& bucket = buckets_.back();
     bucket.members.push_back(i);
-    bucket.offsets.push_back(bucket.offsets.back() + p.numel());
+    offset_of_[i] = bucket.numbers;
+    bucket.numbers += p.numel();
     bucket_of_[i] = buckets_.size() - 1;
     bytes += static_cast<size_t>(p.numel() * p.element_size());
   }
@@ -112,7 +115,11 @@ std::span<const int64_t> DividedGradient::items_of(const Batch& batch, int64_t p
 void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& loss) {
   part_ = part;
   open_ = 0;
-  for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
+  moved_.assign(parameters_.size(), false);
+  for (size_t number = 0; number < buckets_.size(); ++number) {
+    buckets_[number].missing = buckets_[number].members.size();
+    buckets_[number].room = (*gradients_)[number].room();
+  }
   const auto items = items_of(batch, part);
   sums_.push_back(0);
   counts_.push_back(0);
@@ -143,6 +150,7 @@ void DividedGradient::run_part(const Batch& batch, int64_t part, const LossOf& l
 
 void DividedGradient::on_gradient(size_t parameter) {
   if (!running_) return;
+  move_gradient(parameter);
   --buckets_[bucket_of_[parameter]].missing;
   close_complete_ones();
 }
@@ -152,27 +160,33 @@ void DividedGradient::close_complete_ones() {
   for (; open_ < buckets_.size() && buckets_[open_].missing == 0; ++open_) close(open_);
 }
 
-// Takes the gradients of this part. After the last part they are on their way, while backward goes on.
-void DividedGradient::close(size_t number) {
+// At once, while it is in the processor's cache: its memory is used again for the next one.
+void DividedGradient::move_gradient(size_t parameter) {
   const torch::NoGradGuard guard;
-  const Bucket& bucket = buckets_[number];
-  PartSum& sum = (*gradients_)[number];
-  torch::Tensor flat = sum.room();
-  for (size_t i = 0; i < bucket.members.size(); ++i) {
-    torch::Tensor p = parameters_[bucket.members[i]];
-    torch::Tensor to = flat.narrow(0, bucket.offsets[i], p.numel());
-    const torch::Tensor gradient = p.grad();
-    if (gradient.defined() && gradient.is_sparse())
-      throw Unsupported("a sparse gradient, expected a dense one");
-    if (gradient.defined()) {
-      to.copy_(gradient.reshape({-1}));
-      used_[bucket.members[i]] = true;
-    } else {
-      to.zero_();
-    }
-    p.mutable_grad() = torch::Tensor();
+  torch::Tensor p = parameters_[parameter];
+  torch::Tensor to =
+      buckets_[bucket_of_[parameter]].room.narrow(0, offset_of_[parameter], p.numel());
+  const torch::Tensor gradient = p.grad();
+  if (gradient.defined() && gradient.is_sparse())
+    throw Unsupported("a sparse gradient, expected a dense one");
+  if (gradient.defined()) {
+    to.copy_(gradient.reshape({-1}));
+    used_[parameter] = true;
+  } else {
+    to.zero_();
   }
-  sum.add(part_, std::move(flat));
+  p.mutable_grad() = torch::Tensor();
+  moved_[parameter] = true;
+}
+
+// All gradients of this part are there. After the last part they are on their way, while backward goes
+// on.
+void DividedGradient::close(size_t number) {
+  Bucket& bucket = buckets_[number];
+  for (const size_t member : bucket.members)
+    if (!moved_[member]) move_gradient(member);
+  PartSum& sum = (*gradients_)[number];
+  sum.add(part_, std::move(bucket.room));
   if (part_ + 1 == own_.end) sum.start();
 }
 
@@ -212,14 +226,13 @@ DividedGradient::Figures DividedGradient::exchange(const std::string& step) {
 void DividedGradient::set_gradients(const Figures& figures, const std::string& step) {
   const torch::NoGradGuard guard;
   const std::string what = "the gradients of " + step;
-  gradients_->combine(what);
+  gradients_->combine(std::max(1.0, figures.count), what);
   for (size_t number = 0; number < buckets_.size(); ++number) {
-    const Bucket& bucket = buckets_[number];
-    const torch::Tensor total = (*gradients_)[number].take(std::max(1.0, figures.count), what);
-    for (size_t i = 0; i < bucket.members.size(); ++i) {
-      torch::Tensor p = parameters_[bucket.members[i]];
-      if (!figures.used[bucket.members[i]]) continue;
-      const torch::Tensor own = total.narrow(0, bucket.offsets[i], p.numel()).view(p.sizes());
+    const torch::Tensor total = (*gradients_)[number].take(what);
+    for (const size_t member : buckets_[number].members) {
+      if (!figures.used[member] || !wanted_[member]) continue;
+      torch::Tensor p = parameters_[member];
+      const torch::Tensor own = total.narrow(0, offset_of_[member], p.numel()).view(p.sizes());
       p.mutable_grad() =
           p.is_contiguous() && p.device().is_cpu() ? own : torch::empty_like(p).detach().copy_(own);
     }
@@ -256,8 +269,8 @@ void DividedGradient::set_buffers(const Batch& batch, const Figures& figures,
   }
   const std::string what = "the buffers of " + step;
   sum.start();
-  sum.combine(what);
-  const torch::Tensor mean = sum.take(static_cast<double>(std::max<int64_t>(1, filled)), what);
+  sum.combine(static_cast<double>(std::max<int64_t>(1, filled)), what);
+  const torch::Tensor mean = sum.take(what);
   int64_t at = 0;
   for (const size_t i : changed) {
     buffers_[i].copy_(mean.narrow(0, at, buffers_[i].numel()).view(buffers_[i].sizes()));

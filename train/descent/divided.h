@@ -23,10 +23,11 @@ enum class ItemsOfPart : uint8_t { kStretch, kHeld };
 
 class DividedGradient {
  public:
-  // `ranks` null: this process computes all parts.
+  // `ranks` null: this process computes all parts. `room` are bytes of a rank that all see, if they see
+  // each other's memory.
   DividedGradient(const torch::nn::Module& model, std::vector<torch::Tensor> parameters,
-                  const Division& division, Ranks* ranks,
-                  ItemsOfPart given = ItemsOfPart::kStretch);
+                  const Division& division, Ranks* ranks, ItemsOfPart given = ItemsOfPart::kStretch,
+                  size_t room = 0);
   ~DividedGradient();
   DividedGradient(const DividedGradient&) = delete;
   DividedGradient& operator=(const DividedGradient&) = delete;
@@ -37,6 +38,11 @@ class DividedGradient {
   // without its graph. If a rank is lost, the buffers are as they were before. `step` is named in
   // messages.
   Loss compute(const Batch& batch, const LossOf& loss, const std::string& step);
+  // Buffers become what they were before the last call: a rank was lost before the step was made.
+  void take_back() { restore_buffers(); }
+  // From now on only these parameters are left a gradient: others are updated by other ranks.
+  void leave_gradients_of(std::vector<bool> own) { wanted_ = std::move(own); }
+  PartSums& sums() { return *gradients_; }
   // Why gradients travel although all ranks are on one machine; otherwise empty.
   const std::string& why_they_travel() const { return gradients_->why_they_travel(); }
 
@@ -44,8 +50,9 @@ class DividedGradient {
   // Parameters of one type whose gradients are sent together, as soon as all are there.
   struct Bucket {
     std::vector<size_t> members;
-    std::vector<int64_t> offsets;
-    size_t missing = 0;  // gradients of this part
+    int64_t numbers = 0;
+    size_t missing = 0;       // gradients of this part
+    torch::Tensor room = {};  // for them
   };
   // What the ranks tell each other of their parts, in the order of the parts.
   struct Figures {
@@ -56,6 +63,7 @@ class DividedGradient {
   std::span<const int64_t> items_of(const Batch& batch, int64_t part) const;
   void run_part(const Batch& batch, int64_t part, const LossOf& loss);
   void on_gradient(size_t parameter);
+  void move_gradient(size_t parameter);
   void close(size_t bucket);
   void close_complete_ones();
   int64_t most_parts() const;
@@ -73,6 +81,8 @@ class DividedGradient {
   std::vector<torch::Tensor> buffers_;
   std::vector<Bucket> buckets_;        // in the order in which backward passes fill them
   std::vector<size_t> bucket_of_;      // of each parameter
+  std::vector<int64_t> offset_of_;     // in the bucket
+  std::vector<bool> wanted_;           // parameters that this rank updates
   std::optional<PartSums> gradients_;  // of each bucket
 
   // Of the step that runs.
@@ -80,6 +90,7 @@ class DividedGradient {
   int64_t part_ = 0;
   size_t open_ = 0;                    // the first bucket that is not complete
   std::vector<bool> used_, changed_;   // by own parts
+  std::vector<bool> moved_;            // gradients of this part that are in their bucket's room
   std::vector<double> sums_, counts_;  // of own parts
   std::vector<torch::Tensor> buffers_before_;
   std::vector<std::vector<torch::Tensor>> buffers_after_;  // each own part that has items

@@ -48,14 +48,22 @@ double in_type_of(const at::Tensor& weight, double rate) {
 
 }  // namespace
 
-Optimiser::Optimiser(std::vector<ParameterGroup> groups, const Recipe& recipe) : recipe_(recipe) {
-  for (ParameterGroup& given : groups) {
-    Group group{std::move(given), {}, {}, {}};
-    for (const torch::Tensor& p : group.given.parameters) {
-      group.first.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve).detach());
-      group.second.push_back(torch::zeros_like(p, torch::MemoryFormat::Preserve).detach());
-      group.steps.push_back(
-          torch::zeros({}, p.options().dtype(torch::kFloat32).requires_grad(false)));
+Optimiser::Slots Optimiser::new_slots(const torch::Tensor& p) {
+  return {torch::zeros_like(p, torch::MemoryFormat::Preserve).detach(),
+          torch::zeros_like(p, torch::MemoryFormat::Preserve).detach(),
+          torch::zeros({}, p.options().dtype(torch::kFloat32).requires_grad(false))};
+}
+
+Optimiser::Optimiser(const std::vector<ParameterGroup>& groups, const Recipe& recipe,
+                     const SlotsOf& slots_of)
+    : recipe_(recipe) {
+  for (const ParameterGroup& given : groups) {
+    Group group{given, {}, {}, {}};
+    for (const torch::Tensor& p : given.parameters) {
+      Slots slots = slots_of(p);
+      group.first.push_back(std::move(slots.first));
+      group.second.push_back(std::move(slots.second));
+      group.steps.push_back(std::move(slots.steps));
     }
     groups_.push_back(std::move(group));
   }
@@ -131,16 +139,36 @@ void Optimiser::zero_grad() {
     for (torch::Tensor& p : group.given.parameters) p.mutable_grad() = torch::Tensor();
 }
 
-torch::Tensor Optimiser::clip(double most) {
-  const torch::NoGradGuard guard;
-  std::vector<torch::Tensor> gradients;
+std::vector<torch::Tensor> Optimiser::gradients() const {
+  std::vector<torch::Tensor> out;
   for (const Group& group : groups_)
     for (const torch::Tensor& p : group.given.parameters)
-      if (p.grad().defined()) gradients.push_back(p.grad());
-  if (gradients.empty()) return torch::zeros({});
-  const torch::Tensor norm = torch::stack(at::_foreach_norm(gradients, 2)).norm();
-  at::_foreach_mul_(gradients, (most / (norm + 1e-6)).clamp_max(1.0));
+      if (p.grad().defined()) out.push_back(p.grad());
+  return out;
+}
+
+std::vector<torch::Tensor> Optimiser::norms() const {
+  const torch::NoGradGuard guard;
+  const std::vector<torch::Tensor> all = gradients();
+  return all.empty() ? all : at::_foreach_norm(all, 2);
+}
+
+torch::Tensor Optimiser::clip(double most) {
+  const std::vector<torch::Tensor> own = norms();
+  return own.empty() ? torch::zeros({}) : clip(most, torch::stack(own));
+}
+
+torch::Tensor Optimiser::clip(double most, const torch::Tensor& norms) {
+  const torch::NoGradGuard guard;
+  const torch::Tensor norm = norms.norm();
+  const std::vector<torch::Tensor> own = gradients();
+  if (!own.empty()) at::_foreach_mul_(own, (most / (norm + 1e-6)).clamp_max(1.0));
   return norm;
+}
+
+void Optimiser::make(double rate_factor, double most, const std::string&) {
+  if (most > 0) clip(most);
+  step(rate_factor);
 }
 
 std::map<std::string, torch::Tensor> Optimiser::state() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 #include "train/ranks/ranks.h"
 
 namespace fovea::train {
+
+// Bytes that a processor reads at once: what is written by different ranks begins at such places.
+constexpr int64_t kLine = 64;
 
 class SharedMemory {
  public:

@@ -35,10 +35,10 @@ class PartSum {
   void add(int64_t part, torch::Tensor numbers) { own_.add(part, std::move(numbers)); }
   // These are called on every rank and for every sum in the same order. This rank has added its last part.
   virtual void start() = 0;
-  // Waits for the others', and adds; `what` is what the rank is said to wait for.
-  virtual void combine(const std::string& what) = 0;
-  // The sum, divided by a number, and room for the next one.
-  virtual torch::Tensor take(double divisor, const std::string& what) = 0;
+  // Waits for the others', adds, and divides by a number; `what` is what the rank is said to wait for.
+  virtual void combine(double divisor, const std::string& what) = 0;
+  // That quotient, and room for the next sum.
+  virtual torch::Tensor take(const std::string& what) = 0;
   // Forgets what was added.
   void clear() { own_.clear(); }
 

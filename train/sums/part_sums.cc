@@ -14,18 +14,19 @@ constexpr int64_t kPage = 4096;
 
 }  // namespace
 
-PartSums::PartSums(const std::vector<Addends>& addends, size_t figures, const Division& division,
-                   Ranks* ranks)
+PartSums::PartSums(const std::vector<Addends>& addends, const RoomOfRank& room,
+                   const Division& division, Ranks* ranks)
     : ranks_(ranks) {
-  // Figures stand first in a region of the shared memory, then each sum.
+  // Figures stand first in a region of the shared memory, then each sum, then what else was asked for.
   std::vector<size_t> places = {
-      static_cast<size_t>(rounded_up(static_cast<int64_t>(figures * sizeof(double)), kPage))};
+      static_cast<size_t>(rounded_up(static_cast<int64_t>(room.figures * sizeof(double)), kPage))};
   const bool on_cpu = std::ranges::all_of(
       addends, [](const Addends& one) { return one.options.device().is_cpu(); });
   if (ranks && division.ordered && on_cpu) {
     for (const Addends& one : addends)
       places.push_back(places.back() + SharedSum::bytes_of(one, division, *ranks));
-    auto [memory, why_not] = SharedMemory::of(*ranks, places.back());
+    room_ = places.back();
+    auto [memory, why_not] = SharedMemory::of(*ranks, room_ + room.bytes);
     shared_ = std::move(memory);
     why_they_travel_ = std::move(why_not);
   }
@@ -60,8 +61,8 @@ std::vector<double> PartSums::figures_of_all(const std::vector<double>& own,
   return out;
 }
 
-void PartSums::combine(const std::string& what) {
-  for (const auto& sum : sums_) sum->combine(what);
+void PartSums::combine(double divisor, const std::string& what) {
+  for (const auto& sum : sums_) sum->combine(divisor, what);
   if (shared_) shared_->meet(what);
 }
 

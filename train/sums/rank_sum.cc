@@ -42,9 +42,13 @@ void RankSum::start_ordered() {
   started_ = ranks_->exchange(received_, received, in.view({-1}), sent);
 }
 
-void RankSum::combine(const std::string& what) {
-  if (!ranks_ || !division_.ordered) return;
-  ranks_->wait(started_, what);
+void RankSum::combine(double divisor, const std::string& what) {
+  if (ranks_) ranks_->wait(started_, what);
+  if (!ranks_ || !division_.ordered) {
+    if (!ranks_) sum_ = own_.total();
+    sum_.div_(divisor);
+    return;
+  }
   OrderedSum all;
   int64_t at = 0;
   for (int64_t rank = 0; rank < ranks_->size(); ++rank)
@@ -54,15 +58,12 @@ void RankSum::combine(const std::string& what) {
       all.add(std::move(node));
     }
   sum_ = spare(padded_, received_.options());
-  started_ = ranks_->gather(sum_, all.total());
+  started_ = ranks_->gather(sum_, all.total().div_(divisor));
 }
 
-torch::Tensor RankSum::take(double divisor, const std::string& what) {
-  if (ranks_)
-    ranks_->wait(started_, what);
-  else
-    sum_ = own_.total();
-  torch::Tensor out = sum_.narrow(0, 0, size_).div_(divisor);
+torch::Tensor RankSum::take(const std::string& what) {
+  if (ranks_) ranks_->wait(started_, what);
+  torch::Tensor out = sum_.narrow(0, 0, size_);
   own_.clear();
   started_.reset();
   sum_ = received_ = torch::Tensor();

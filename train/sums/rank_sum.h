@@ -17,9 +17,9 @@ class RankSum : public PartSum {
   torch::Tensor room() override;
   // Sends what this rank has.
   void start() override;
-  // Sends the own slice's sum.
-  void combine(const std::string& what) override;
-  torch::Tensor take(double divisor, const std::string& what) override;
+  // Sends the own slice.
+  void combine(double divisor, const std::string& what) override;
+  torch::Tensor take(const std::string& what) override;
 
  private:
   int64_t slice() const { return padded_ / ranks_->size(); }

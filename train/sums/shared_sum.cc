@@ -7,8 +7,6 @@
 namespace fovea::train {
 namespace {
 
-constexpr int64_t kLine = 64;  // bytes that a processor reads at once: where each place begins
-
 int64_t bytes_of_place(int64_t count, torch::ScalarType type) {
   return rounded_up(count * static_cast<int64_t>(torch::elementSize(type)), kLine);
 }
@@ -60,7 +58,7 @@ torch::Tensor SharedSum::room() {
 }
 
 // Nobody else reads or writes this rank's slice meanwhile, so that sums of others may be changed.
-void SharedSum::combine(const std::string&) {
+void SharedSum::combine(double divisor, const std::string&) {
   const int64_t slice = padded_ / ranks_.size(), from = ranks_.rank() * slice;
   OrderedSum all;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
@@ -70,14 +68,13 @@ void SharedSum::combine(const std::string&) {
       all.add(std::move(nodes[place]));
     }
   }
-  sum().narrow(0, from, slice).copy_(all.total());
+  torch::Tensor out = sum().narrow(0, from, slice);
+  torch::div_out(out, all.total(), torch::scalar_tensor(divisor));
 }
 
-torch::Tensor SharedSum::take(double divisor, const std::string&) {
+torch::Tensor SharedSum::take(const std::string&) {
   own_.clear();
-  torch::Tensor out = spare(padded_, torch::dtype(type_));
-  torch::div_out(out, sum(), torch::scalar_tensor(divisor));
-  return out.narrow(0, 0, size_);
+  return sum().narrow(0, 0, size_);
 }
 
 }  // namespace fovea::train

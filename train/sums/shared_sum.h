@@ -1,5 +1,5 @@
 // A sum in memory that all ranks see: numbers are written where the others read them, and do not travel.
-// Each rank adds one slice of them, along the tree of OrderedSum.
+// Each rank adds one slice of them, along the tree of OrderedSum. The sum too is one for all ranks.
 #pragma once
 
 #include "train/sums/part_sum.h"
@@ -19,8 +19,9 @@ class SharedSum : public PartSum {
   torch::Tensor room() override;
   void start() override {}
   // All ranks have met between start() and combine(), and again between combine() and take().
-  void combine(const std::string& what) override;
-  torch::Tensor take(double divisor, const std::string& what) override;
+  void combine(double divisor, const std::string& what) override;
+  // In memory that all see: each number may be changed by one rank only.
+  torch::Tensor take(const std::string& what) override;
 
  private:
   // `padded_` numbers in the region of a rank.
