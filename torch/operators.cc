@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-#include "torch/cuda/known_calls.h"
 #include "torch/dispatch.h"
 #include "torch/engine_call.h"
 #include "torch/find_operator.h"
@@ -64,13 +63,9 @@ Outputs attend(const Tensor& query, const Tensor& key, const Tensor& value,
 
 Tensor output_of_attend(const Tensor& query, const Tensor& key, const Tensor& value,
                         c10::string_view choices) {
-  if (query.is_cuda())
-    if (auto output = known_sdpa(query, key, value, choices)) return *std::move(output);
-  Tensor output = std::get<0>(attend(query, key, value, choices, {}, {}, {}, /*dropout_p=*/0, {},
-                                     /*return_lse=*/false, /*strict=*/false, /*query_offset=*/{},
-                                     /*check_finite=*/false));
-  if (query.is_cuda()) remember_sdpa(query, key, value, choices);
-  return output;
+  return std::get<0>(attend(query, key, value, choices, {}, {}, {}, /*dropout_p=*/0, {},
+                            /*return_lse=*/false, /*strict=*/false, /*query_offset=*/{},
+                            /*check_finite=*/false));
 }
 
 Gradients attend_backward(const Tensor& d_output, const OptionalTensor& d_lse, const Tensor& query,

@@ -37,7 +37,7 @@ DEVICE = "cpu" if SMALL else OPTIONS.device
 if not SMALL:
     if not torch.cuda.is_available():
         sys.exit(f"{sys.executable}: its torch {torch.__version__} sees no CUDA device")
-    torch.cuda.set_device(DEVICE)
+    torch.cuda.set_device(torch.device(DEVICE).index or 0)
 compiled = (lambda function, **_: function) if SMALL else torch.compile  # peers only; compiling takes minutes on a processor
 
 

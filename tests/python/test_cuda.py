@@ -170,40 +170,6 @@ def test_rows_that_do_not_start_at_whole_loads_serve_the_fused_kernels(place, dt
             torch.testing.assert_close(a, b, **close)
 
 
-def kernels_of(call):
-    """How many kernels a call starts."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        call()
-        torch.cuda.synchronize()
-    return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profile.events())
-
-
-def test_a_shape_that_libtorch_took_before_goes_straight_to_it():
-    """With no more kernels than its own call, and the same results in whatever way the call is made."""
-    inputs = [torch.randn(2, 4, 128, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
-    ours = lambda *x: fovea.attend(*x, structure=fovea.Causal())
-    theirs = lambda *x: torch.nn.functional.scaled_dot_product_attention(*x, is_causal=True)
-    for _ in range(2):
-        assert torch.equal(ours(*inputs), theirs(*inputs))
-    assert kernels_of(lambda: ours(*inputs)) == kernels_of(lambda: theirs(*inputs))
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    for _ in range(2):
-        out = ours(*leaves)
-        for a, b in zip(*(torch.autograd.grad(x.float().sum(), leaves) for x in (out, theirs(*leaves)))):
-            torch.testing.assert_close(a, b)
-    wide = [x.float() for x in inputs]
-    ours(*wide)
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        assert ours(*wide).dtype == torch.bfloat16
-    assert ours(*wide).dtype == torch.float32
-    mapped = torch.func.vmap(ours)(*(x.unsqueeze(0) for x in inputs))
-    torch.testing.assert_close(mapped[0], ours(*inputs))
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        torch.testing.assert_close(ours(*inputs), theirs(*inputs), atol=2e-2, rtol=2e-2)
-    with pytest.raises(RuntimeError, match="key: "):
-        ours(inputs[0], inputs[1][..., :32], inputs[2])
-
-
 def test_what_libtorch_has_no_fused_kernel_for_is_ours():
     inputs = [torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.float64) for _ in range(3)]
     said = fovea.explain_dispatch(*inputs)

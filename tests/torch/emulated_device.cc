@@ -56,7 +56,7 @@ void* library_of(const std::string& text) {
     const bool is_forward = has("forward.h") || has("decode.h");
     if ((name == "fovea_forward" && !is_forward) ||
         (name == "fovea_merge" && !has("decode.h") && !has("points_forward.h") &&
-         !has("drivers/merge.h")) ||
+         !has("drivers/tiles/merge.h")) ||
         (name.starts_with("fovea_gradient") && is_forward) ||
         (name == "fovea_gradient_bias" && !has("backward_bias.h")))
       continue;

@@ -26,7 +26,7 @@ int64_t chunks_of(int64_t width, int64_t chunk);
 // Rows of a graph that a block has at once.
 int64_t rows_of_block(const Program& program);
 
-// In how many parts blocks share out the other side's `rows` (drivers/points.h).
+// In how many parts blocks share out the other side's `rows` (drivers/points/points.h).
 int64_t parts_of(const Device& device, int64_t blocks, int64_t rows);
 
 // The stream that work on a tensor's device goes to, as a number; 0 on the host.

@@ -8,7 +8,7 @@
 #include "torch/composed/finite.h"
 #include "torch/cuda/cuda_device.h"
 #include "torch/cuda/fill.h"
-#include "torch/cuda/lists_tiling.h"
+#include "torch/cuda/tilings/lists.h"
 #include "torch/engine_call.h"
 
 namespace fovea::cuda {

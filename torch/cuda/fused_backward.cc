@@ -97,7 +97,7 @@ class Backward {
     const Tensor rows = aligned(output), saved = statistics.contiguous();
     a.output = rows_of(rows);
     a.statistics = const_cast<void*>(saved.const_data_ptr());
-    const int64_t numbers = program.on_tensor_cores ? 2 : 1;  // drivers/mma_pairs.h
+    const int64_t numbers = program.on_tensor_cores ? 2 : 1;  // drivers/mma/mma_pairs.h
     const Tensor delta = at::empty({numbers * a.rows}, options_);
     a.delta = delta.mutable_data_ptr();
     place_gradients(plain, program, a);

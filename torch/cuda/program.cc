@@ -5,8 +5,9 @@
 #include <charconv>
 
 #include "torch/composed/block.h"
-#include "torch/cuda/lists_tiling.h"
 #include "torch/cuda/structure_text.h"
+#include "torch/cuda/tilings/lists.h"
+#include "torch/cuda/tilings/panels.h"
 #include "torch/engine_call.h"
 
 namespace fovea::cuda {
@@ -142,14 +143,14 @@ bool on_tensor_cores(const Call& call, const Stage& score, const Stage& normalis
   return has_whole_pieces(call.query) && has_whole_pieces(call.key) && has_whole_pieces(call.value);
 }
 
-// drivers/mma_decode.h: the queries of all heads that share a key are rows of one tile.
+// drivers/mma/mma_decode.h: the queries of all heads that share a key are rows of one tile.
 bool is_decoding(const Call& call) {
   constexpr int64_t kRows = 16;
   return !is_packed(call.choices.structure) &&
          call.query.size(2) * (call.query.size(1) / key_heads(call)) <= kRows;
 }
 
-// drivers/points.h: kernels of points of few dimensions with few values, all pairs.
+// drivers/points/points.h: kernels of points of few dimensions with few values, all pairs.
 bool has_points(const Call& call, const Stage& normaliser, int64_t width) {
   constexpr int64_t kMost = 4;
   const bool one_pass = normaliser.type == "Softmax" || normaliser.type == "KernelRatio" ||
@@ -168,7 +169,7 @@ bool has_modifier(const Call& call) {
                      [](const auto& modifier) { return std::holds_alternative<Kind>(modifier); });
 }
 
-// drivers/merge.h: scores that cost more than all else are computed once for all columns of the
+// drivers/tiles/merge.h: scores that cost more than all else are computed once for all columns of the
 // output, and blocks share out the keys. Values of up to 8 columns are summed beside the scores.
 bool is_parted(const Call& call, const Stage& score, const Program& program) {
   constexpr int64_t kNarrow = 8;
@@ -178,7 +179,7 @@ bool is_parted(const Call& call, const Stage& score, const Program& program) {
          call.value.size(-1) > kNarrow;
 }
 
-// drivers/panel_tile.h: dot products of rows of float32 or float64, which need copies that do not wait.
+// drivers/panels/panel_tile.h: dot products of rows of float32 or float64, which need copies that do not wait.
 bool has_panels(const Call& call, const Stage& score, at::ScalarType operand, int64_t width,
                 Pass pass, const std::string& architecture) {
   constexpr int64_t kMost = 64;
@@ -194,45 +195,6 @@ bool has_panels(const Call& call, const Stage& score, at::ScalarType operand, in
          composed::face_of(call.choices) != composed::Face::kValue &&
          !has_modifier<Relative>(call) &&
          !(pass == Pass::kBackwardWithBias && has_modifier<Bias>(call));
-}
-
-// Constants of drivers/panel_tile.h, found by trying them on an H200, and the memory of a block.
-struct PanelTiling {
-  int own = 64, other = 64, threads = 128, members = 8, resident = 3, unrolled = 1;
-  unsigned bytes = 0;
-};
-PanelTiling panel_tiling(int64_t width, int64_t value_width, bool wide, bool forward,
-                         bool has_threshold) {
-  PanelTiling tiling;
-  if (wide) {
-    tiling.other = 32;
-    tiling.resident = forward ? 2 : 1;
-  } else if (!forward) {
-    tiling.resident = tiling.unrolled = 2;
-    if (!has_threshold) {
-      tiling.threads = 256;
-      tiling.members = 16;
-    }
-  }
-  const int64_t number = wide ? 8 : 4, row_data = wide ? 64 : 40, pack = 16 / number,
-                span = tiling.members * pack, sides = forward ? 1 : 2, count = 4,
-                pitch = (std::max(width, value_width) + span - 1) / span * span + pack;
-  const int64_t numbers = pitch * (sides * tiling.own + 2 * tiling.other) +
-                          tiling.own * (tiling.other + 2 * pack),
-                rows = std::max(tiling.own, tiling.other);
-  tiling.bytes = static_cast<unsigned>(
-      (numbers * number + rows * row_data + tiling.own * count + 15) / 16 * 16);
-  return tiling;
-}
-
-std::string declared(const PanelTiling& t) {
-  const auto text = [](const char* name, int n) {
-    return std::string(name) + " = " + std::to_string(n);
-  };
-  return "constexpr int " + text("kOwn", t.own) + text(", kOther", t.other) +
-         text(", kThreads", t.threads) + text(", kMembers", t.members) +
-         text(", kResident", t.resident) + text(", kUnrolled", t.unrolled) +
-         text(", kSharedBytes", static_cast<int>(t.bytes)) + ";";
 }
 
 constexpr int64_t kPanelColumns = 64;
@@ -316,7 +278,7 @@ std::string declared(const Tiling& t) {
   return text + ";";
 }
 
-// The memory of a block: drivers/mma_decode.h, mma_forward.h, mma_backward.h, mma_backward_key.h.
+// The memory of a block: drivers/mma/mma_decode.h, mma_forward.h, mma_backward.h, mma_backward_key.h.
 struct TensorCoreBytes {
   int64_t decode, forward, query, key;
 };
@@ -483,12 +445,6 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                ">; using Normaliser = " + normaliser.type +
                "; using Structure = " + structure.type + ";");
   text.include("pair");
-  const std::string driver = program.on_graph          ? "graph"
-                             : program.has_lists       ? "mma_threshold"
-                             : program.on_tensor_cores ? "mma"
-                             : program.on_points       ? "points"
-                             : program.on_panels       ? "panel"
-                                                       : "";
   if (program.on_tensor_cores) {
     text.declare("constexpr int kSharedBytes = " + std::to_string(program.shared_bytes) + ";");
     text.declare(program.has_lists ? declared(lists) : declared(tiling));
@@ -505,32 +461,36 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     program.lanes = graph_lanes(program.features, call.value.size(-1), program.has_threshold);
     text.declare("constexpr int kGroup = " + std::to_string(program.lanes) + ";");
   }
-  text.include(program.on_graph          ? "drivers/graph"
-               : program.on_tensor_cores ? "drivers/mma_tile"
-               : program.on_points       ? "drivers/points"
-               : program.on_panels       ? "drivers/panel_tile"
-                                         : "drivers/tile");
-  if (program.on_tensor_cores && !program.decodes) text.include("drivers/mma_mask");
+  struct Driver {
+    std::string base, prefix;  // of the texts beside it
+  };
+  const bool on_tiles = !program.on_graph && !program.on_tensor_cores && !program.on_points &&
+                        !program.on_panels;
+  const Driver driver =
+      program.on_graph          ? Driver{"drivers/graph/graph", "drivers/graph/graph_"}
+      : program.has_lists       ? Driver{"drivers/mma/mma_tile", "drivers/mma/mma_threshold_"}
+      : program.on_tensor_cores ? Driver{"drivers/mma/mma_tile", "drivers/mma/mma_"}
+      : program.on_points       ? Driver{"drivers/points/points", "drivers/points/points_"}
+      : program.on_panels       ? Driver{"drivers/panels/panel_tile", "drivers/panels/panel_"}
+                                : Driver{"drivers/tiles/tile", "drivers/tiles/"};
+  text.include(driver.base);
+  if (program.on_tensor_cores && !program.decodes) text.include("drivers/mma/mma_mask");
   if (program.has_lists)
-    text.include("drivers/mma_lists");
+    text.include("drivers/mma/mma_lists");
   else if (program.on_tensor_cores && !forward)
-    text.include("drivers/mma_pairs");
-  if (driver.empty() && score.type == "Additive") text.include("drivers/factored");
-  if (driver.empty() && forward)
+    text.include("drivers/mma/mma_pairs");
+  if (on_tiles && score.type == "Additive") text.include("drivers/tiles/factored");
+  if (on_tiles && forward)
     text.declare(std::string("constexpr bool kParted = ") + truth(program.is_parted) + ";");
   if (program.on_tensor_cores && forward && !program.decodes && !program.has_lists)
-    text.include("drivers/mma_rows");
-  text.include("drivers/" + (tiling.panels && forward ? "wgmma" : driver) +
-               (driver.empty() ? "" : "_") +
-               (program.decodes ? "decode"
-                : forward       ? "forward"
-                                : "backward"));
-  if (program.is_parted) text.include("drivers/merge");
-  if (!forward && driver.empty()) text.include("drivers/backward_key");
-  if (!forward && (program.on_tensor_cores || program.on_panels))
-    text.include("drivers/" + driver + "_backward_key");
-  if (!forward && program.on_points) text.include("drivers/points_backward_key");
-  if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/backward_bias");
+    text.include("drivers/mma/mma_rows");
+  if (tiling.panels && forward)
+    text.include("drivers/mma/wgmma_forward");
+  else
+    text.include(driver.prefix + (program.decodes ? "decode" : forward ? "forward" : "backward"));
+  if (program.is_parted) text.include("drivers/tiles/merge");
+  if (!forward && !program.on_graph) text.include(driver.prefix + "backward_key");
+  if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/tiles/backward_bias");
   program.text = text.take();
   return program;
 }

@@ -15,7 +15,7 @@ struct Program {
   bool on_graph = false;
   bool has_threshold = false;  // needs scratch for rows of scores, or lists
   bool on_tensor_cores = false;
-  bool has_lists = false;      // of what may have weight (drivers/mma_lists.h)
+  bool has_lists = false;      // of what may have weight (drivers/mma/mma_lists.h)
   bool decodes = false;        // few queries, and keys in parts
   bool on_points = false;      // few dimensions and values, and the other side in parts
   bool on_panels = false;      // dot products of float32 or float64
@@ -23,7 +23,7 @@ struct Program {
   int resident = 2;            // blocks of a multiprocessor that keep some
   bool is_parted = false;      // on tiles, and keys in parts
   int merged_rows = 0;         // parts of forward: rows that a block of the second kernel adds up
-  int tile = 64, chunk = 128;  // drivers/tile.h
+  int tile = 64, chunk = 128;  // drivers/tiles/tile.h
   int lanes = 32;              // of a graph's row
   int own = 64, key_own = 64;  // queries, keys of a block, where it is on tiles
   unsigned threads = 256;

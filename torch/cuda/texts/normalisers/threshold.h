@@ -6,7 +6,7 @@ namespace fovea::cuda {
 
 struct ThresholdNormaliser : PlainNormaliser {
   static constexpr bool kThreshold = true;
-  // On tensor cores (drivers/mma_lists.h): whether the threshold is a root, where weights are
+  // On tensor cores (drivers/mma/mma_lists.h): whether the threshold is a root, where weights are
   // raised(factor (e - top) - tau, factor), or the k-th score; the row of a root; a score below which
   // no pair of a row has weight, but for rounding.
   static constexpr bool kRoot = true;

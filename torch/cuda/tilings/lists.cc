@@ -1,4 +1,4 @@
-#include "torch/cuda/lists_tiling.h"
+#include "torch/cuda/tilings/lists.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace fovea::cuda {
 namespace {
 
-constexpr int kStepEntries = 32;  // texts/drivers/mma_lists.h
+constexpr int kStepEntries = 32;  // texts/drivers/mma/mma_lists.h
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Rows whose keys several blocks share out: a warp brings the parts of a row (drivers/forward.h)
+// Rows whose keys several blocks share out: a warp brings the parts of a row (drivers/tiles/forward.h)
 // together, in their order.
 #pragma once
 

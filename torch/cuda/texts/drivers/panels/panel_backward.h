@@ -1,4 +1,4 @@
-// Backward on panels, as drivers/backward.h has it on tiles: the gradient of a query is summed by the
+// Backward on panels, as drivers/tiles/backward.h has it on tiles: the gradient of a query is summed by the
 // block that owns its rows, those of a key and its value by the block that owns theirs.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How a block of the drivers of thresholds (texts/drivers/mma_lists.h) divides its work.
+// How a block of the drivers of thresholds (texts/drivers/mma/mma_lists.h) divides its work.
 #pragma once
 
 #include <cstdint>
