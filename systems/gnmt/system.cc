@@ -57,8 +57,8 @@ const Registration registered{System{
                     "encoder's top state h_j", "additive", "softmax", "source"},
          .formats = translate::formats(
              "generated dates (default), a reordered language or copy-and-reverse"),
-         .expect = "measured: dates after 5 short epochs 59.7 % exact, with query=new 97.9 %; a "
-                   "whole training on Multi30k was not measured"},
+         .expect = "measured: dates after 5 short epochs 59.7 % exact, with query=new 97.9 %; "
+                   "Multi30k en-de 15.3 BLEU after 12 epochs, far from the end"},
     .options = options(),
     .recipe =
         train::Recipe{.epochs = 12, .batch = 32, .rate = 5e-3, .schedule = "cosine", .clip = 1.0},
