@@ -162,7 +162,7 @@ class OwnData(unittest.TestCase):
                 settings = ["epochs=1"] if system == "mixture-of-experts" else []
                 self.assertEqual(self.trained(system, "sales.csv", *settings), "read 120 rows: sold from temp, price; column day left out: not a number")
                 shown = self.page("sales.csv")
-                self.assertIn("sales.csv: 120 rows: sold from temp, price.", shown)  # of the columns that the run reads
+                self.assertIn("sales.csv: 120 rows: sold from temp, price; column day left out: not a number.", shown)
 
     def test_pairs(self):
         words = {"red": "rouge", "big": "grand", "old": "vieux", "new": "neuf"}
@@ -280,7 +280,7 @@ class OwnData(unittest.TestCase):
         self.assertIn("13 lines and as many classes", done.stderr)
         self.write("three.csv", "first,second,third\nx,hello there,1\n")
         done = self.command("train", "word-sum", "--data", "three.csv", "--out", "refused")
-        self.assertIn("expected 2 (label,text), or a header that names label and text", done.stderr)
+        self.assertIn("three.csv:1: 3 columns, of which none is called label or text: expected label,text, or a first line", done.stderr)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ TEST_F(Sets, FilesOfTagsAreReadOrRefusedByLine) {
   refused(good + "{\"tags\": [\"a\", \"b\"], \"z\": [1e999, 2]}\n", "t.jsonl:2: ");
   refused(good + "{\"tags\": [\"a\", \"b\"]}\n", "t.jsonl:2: 0 numbers z, expected 2");
   refused(good + "{\"tags\": [\"a\", \"a\"], \"z\": [1, 2]}\n",
-          "t.jsonl:2: 1 tags, expected at least 2");
+          "t.jsonl:2: 1 tag, expected at least 2");
   std::ofstream(base_ / "t.jsonl") << good;
   const auto sets = deep_sets::read_tag_sets((base_ / "t.jsonl").string());
   EXPECT_EQ(sets[0].tags, (std::vector<std::string>{"a", "b"})) << "a set has a tag once";

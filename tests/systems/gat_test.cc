@@ -261,8 +261,8 @@ TEST_F(Gat, RefusesWhatItCannotRead) {
   expect_refused(graph_folder(nodes, "a,b,b\n"), "expected two nodes");
   expect_refused(graph_folder("id,label,x\na,0,1\na,1,2\n", "a,a\n"),
                  "nodes.csv:3: node 'a' is given twice");
-  expect_refused(graph_folder("id,label,x\na,0,red\nb,1,1\n", "a,b\n"), "column 'x'");
-  expect_refused(graph_folder("id,label\na,0\nb,1\n", "a,b\n"), "at least one column of features");
+  expect_refused(graph_folder("id,label,x\na,0,red\nb,1,1\nc,1,2\n", "a,b\n"), "column 'x'");
+  expect_refused(graph_folder("id,label\na,0\nb,1\n", "a,b\n"), "at least one column of numbers");
   expect_refused((base_ / "nowhere").string(), "does not exist, expected a folder");
   std::filesystem::create_directories(base_ / "original");
   std::ofstream(base_ / "original" / "ind.cora.x") << "pickle";

@@ -138,7 +138,7 @@ TEST_F(SqueezeRuns, GatesRankTheChannelThatCountsFirst) {
             std::string::npos);
   EXPECT_NE(error([&] {
               predicted(run, (base_ / "one" / "0.png").string() + "\n");
-            }).find("1 pictures, expected 4: one for each channel"),
+            }).find("1 picture, expected 4: one for each channel"),
             std::string::npos);
 }
 
