@@ -197,10 +197,11 @@ std::vector<Document> read_documents(const std::string& path, const ReadRequest&
     if (!header && !records.empty() && records[0].fields.size() > 2)
       throw FileError(
           path, records[0].line,
-          fmt::format("{} columns, of which none is called {}: expected label,text, or a first line "
-                      "that names both, found {}: a text with commas stands in quotes",
-                      records[0].fields.size(), unnamed_column(records[0].fields),
-                      data::shown(fmt::format("{}", fmt::join(records[0].fields, ", ")))));
+          fmt::format(
+              "{} columns, of which none is called {}: expected label,text, or a first line "
+              "that names both, found {}: a text with commas stands in quotes",
+              records[0].fields.size(), unnamed_column(records[0].fields),
+              data::shown(fmt::format("{}", fmt::join(records[0].fields, ", ")))));
     for (size_t i = header ? 1 : 0; i < records.size(); ++i)
       add(from_cells(records[i].fields, header, path, records[i].line), records[i].line,
           records[i].fields[0]);

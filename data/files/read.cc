@@ -68,7 +68,7 @@ NoFiles::~NoFiles() { --refusals; }
 std::string read_bytes(const std::string& path) {
   check_permitted(path);
   const Descriptor file(path);
-  struct stat there{};
+  struct stat there {};
   if (::fstat(file.number(), &there) != 0) fail(path, errno);
   if (S_ISDIR(there.st_mode)) throw FileError(path, 0, "expected a file, found a folder");
   const uint64_t most = limit(Limit::kFile);

@@ -194,12 +194,12 @@ void read_edges_by_id(CitationGraph& graph, const std::string& path,
     if (ends.size() != fields)
       throw FileError(
           path, line,
-          fields > 2 ? fmt::format("expected {} fields as in the header, found {}", fields,
-                                   shown(content))
-                     : fmt::format("expected two nodes, found {}{}", shown(content),
-                                   ends.size() > 2 ? "; a header names what else the columns are, "
-                                                     "which is not read"
-                                                   : ""));
+          fields > 2
+              ? fmt::format("expected {} fields as in the header, found {}", fields, shown(content))
+              : fmt::format("expected two nodes, found {}{}", shown(content),
+                            ends.size() > 2 ? "; a header names what else the columns are, "
+                                              "which is not read"
+                                            : ""));
     const auto number = [&](const std::string& id) {
       const auto found = numbers.find(id);
       if (found == numbers.end())

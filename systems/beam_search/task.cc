@@ -53,7 +53,8 @@ class BeamSearchTask : public translate::TranslationTask {
 
   std::vector<explain::Explanation> explain(Input* input) override {
     std::vector<explain::Explanation> all;
-    for (const Searched& one : input ? searched(input, kShown) : telling()) all.push_back(picture(one));
+    for (const Searched& one : input ? searched(input, kShown) : telling())
+      all.push_back(picture(one));
     if (input == nullptr) {
       if (!all.empty()) all.front().notes.push_back(told_);
       const double normalised = beam_options().length_alpha;
@@ -86,10 +87,9 @@ class BeamSearchTask : public translate::TranslationTask {
     const auto verdict = [&](const std::string& answer) {
       return right.empty() ? "" : answer == right ? " (right)" : " (wrong)";
     };
-    std::string outcome =
-        fmt::format("“{}”\nbeam of {}: {}{}\ngreedy search: {}{}", one.pair.source,
-                    beam_options().beam, one.said, verdict(one.said),
-                    said == one.said ? "the same" : said, verdict(said));
+    std::string outcome = fmt::format(
+        "“{}”\nbeam of {}: {}{}\ngreedy search: {}{}", one.pair.source, beam_options().beam,
+        one.said, verdict(one.said), said == one.said ? "the same" : said, verdict(said));
     if (!right.empty() && one.said != right && said != right) outcome += "\nright: " + right;
     return with_greedy(translate::beam_picture(context(), one.result, outcome), one.result, greedy,
                        target_codec());

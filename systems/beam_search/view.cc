@@ -18,10 +18,9 @@ explain::Explanation with_greedy(explain::Explanation picture, const nn::SearchR
   int64_t at = 0;
   for (const nn::BeamNode& step : greedy.tree) {
     if (step.parent < 0 || step.fate == nn::BeamNode::Fate::kPruned) continue;
-    const auto same =
-        std::find_if(found.tree.begin(), found.tree.end(), [&](const nn::BeamNode& node) {
-          return node.parent == at && node.token == step.token;
-        });
+    const auto same = std::find_if(
+        found.tree.begin(), found.tree.end(),
+        [&](const nn::BeamNode& node) { return node.parent == at && node.token == step.token; });
     if (same == found.tree.end()) {
       tree.push_back(
           {static_cast<int>(at), target.piece(step.token), step.log_probability, State::kGreedy});

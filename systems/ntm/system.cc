@@ -17,12 +17,13 @@ std::unique_ptr<Task> make(const RunOptions& run_options) {
                                .controller = o.text("controller") == "lstm"
                                                  ? nn::ControllerKind::kLstm
                                                  : nn::ControllerKind::kFeedForward};
-  return machines::make_copy_task(run_options, [options](int64_t input, int64_t output, machines::Origin) {
-    nn::NtmOptions sized = options;
-    sized.input = input;
-    sized.output = output;
-    return std::make_shared<Model>(sized);
-  });
+  return machines::make_copy_task(run_options,
+                                  [options](int64_t input, int64_t output, machines::Origin) {
+                                    nn::NtmOptions sized = options;
+                                    sized.input = input;
+                                    sized.output = output;
+                                    return std::make_shared<Model>(sized);
+                                  });
 }
 
 const Registration registered{{

@@ -131,7 +131,8 @@ const std::map<std::string, const char*> kLooks = {
      "Softmax bends towards 0 and 1 and never arrives; the other two touch them, sparsemax with a "
      "corner. Beyond that lead the other key is not read at all."},
     {"cost",
-     "Where the lines of self-attention and of the LSTM cross, the cheaper layer changes: attention "
+     "Where the lines of self-attention and of the LSTM cross, the cheaper layer changes: "
+     "attention "
      "is it to the left, the LSTM to the right. A marker shows where counting operations puts the "
      "crossing."},
 };

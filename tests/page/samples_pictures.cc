@@ -241,15 +241,15 @@ Explanation beam() {
   e.structure = "";
   e.outcome = "beam of three: the house is small (right)\ngreedy search: the small house (wrong)";
   using S = TreeNode::State;
-  e.tree = {{-1, "<s>", 0, S::kLive},         {0, "the", -0.4, S::kLive},
-            {0, "a", -1.2, S::kLive},         {0, "this", -1.6, S::kLive},
-            {0, "one", -3.9, S::kPruned},     {1, "house", -0.7, S::kLive},
-            {1, "small", -1.1, S::kLive},     {1, "home", -2.8, S::kPruned},
-            {2, "small", -1.5, S::kLive},     {2, "house", -2.6, S::kPruned},
-            {3, "house", -3.1, S::kPruned},   {5, "is", -0.9, S::kLive},
-            {5, "was", -2.7, S::kPruned},     {6, "house", -1.2, S::kLive},
-            {8, "house", -1.8, S::kLive},     {8, "home", -3.3, S::kPruned},
-            {11, "small", -1.0, S::kLive},    {11, "little", -1.9, S::kPruned},
+  e.tree = {{-1, "<s>", 0, S::kLive},       {0, "the", -0.4, S::kLive},
+            {0, "a", -1.2, S::kLive},       {0, "this", -1.6, S::kLive},
+            {0, "one", -3.9, S::kPruned},   {1, "house", -0.7, S::kLive},
+            {1, "small", -1.1, S::kLive},   {1, "home", -2.8, S::kPruned},
+            {2, "small", -1.5, S::kLive},   {2, "house", -2.6, S::kPruned},
+            {3, "house", -3.1, S::kPruned}, {5, "is", -0.9, S::kLive},
+            {5, "was", -2.7, S::kPruned},   {6, "house", -1.2, S::kLive},
+            {8, "house", -1.8, S::kLive},   {8, "home", -3.3, S::kPruned},
+            {11, "small", -1.0, S::kLive},  {11, "little", -1.9, S::kPruned},
             {13, "</s>", -1.7, S::kGreedy}, {14, "</s>", -2.2, S::kFinished},
             {16, "</s>", -1.1, S::kBest}};
   return e;

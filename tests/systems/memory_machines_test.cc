@@ -136,9 +136,9 @@ TEST_F(MemoryMachines, ADncLearnsToRepeat) {
 
 // The paper's output takes the controller's state too, and was the only one at first.
 TEST_F(MemoryMachines, ADncFromBeforeTheChoiceOfOutputOpens) {
-  train("before", {.system = "dnc",
-                   .set = {"output=controller+reads", "bits=2", "longest=2", "sequences=200",
-                           "epochs=1"}});
+  train("before",
+        {.system = "dnc",
+         .set = {"output=controller+reads", "bits=2", "longest=2", "sequences=200", "epochs=1"}});
   const std::string path = (base_ / "before/config.json").string();
   const std::string said = answers("before", "10 01 x2\n");
   Json config;

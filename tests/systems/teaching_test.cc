@@ -134,7 +134,8 @@ TEST_F(Teaching, PoolingOnBagsOfOnesOwn) {
   std::ofstream(ones) << "bag,label,f0,f1\na,1,5300,7\nb,1,5310,7\n";
   const Json one_class = systems::evaluate(base_ / "own", ones, "test");
   EXPECT_FALSE(one_class.at("metrics").contains("auc"));
-  EXPECT_EQ(one_class.at("notes"), Json({"auc: undefined, all items are of one class",
+  EXPECT_EQ(one_class.at("notes"),
+            Json({"auc: undefined, all items are of one class",
                   "f1: the mean over 1 of 2 classes; the others have no item and no answer"}));
 
   const std::string narrow = (base_ / "narrow.csv").string();

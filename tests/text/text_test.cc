@@ -162,11 +162,12 @@ TEST_F(Files, TablesWithAndWithoutAHeader) {
             std::string::npos);
   EXPECT_NE(said("j.csv", "good,one, two\n").find("a text with commas stands in quotes"),
             std::string::npos);
-  EXPECT_NE(said("l.csv", "ticket,day,message,team\n1,2,my bill,billing\n")
-                .find("l.csv:1: 4 columns, of which none is called label (or class, category, topic, "
-                      "…): expected label,text, or a first line that names both, found 'ticket, "
-                      "day, message, team'"),
-            std::string::npos);
+  EXPECT_NE(
+      said("l.csv", "ticket,day,message,team\n1,2,my bill,billing\n")
+          .find("l.csv:1: 4 columns, of which none is called label (or class, category, topic, "
+                "…): expected label,text, or a first line that names both, found 'ticket, "
+                "day, message, team'"),
+      std::string::npos);
   EXPECT_NE(said("k.csv", "label,text\n").find("a header and no lines"), std::string::npos);
 }
 

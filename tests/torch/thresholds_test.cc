@@ -31,7 +31,8 @@ class Thresholds : public testing::TestWithParam<Chosen> {
   Call call(at::ScalarType type = at::kBFloat16) const {
     return {rows({2, 4, 83}, type), rows({2, 2, 140}, type), rows({2, 2, 140}, type), {}, {}, 0, 7};
   }
-  void check(Call given, const Score& score, const Structure& structure, double bound = 0.06) const {
+  void check(Call given, const Score& score, const Structure& structure,
+             double bound = 0.06) const {
     given.choices = {score, GetParam().normaliser, structure};
     ASSERT_TRUE(cuda::forward_program(canonical(given)).has_lists);
     check_tensor_cores(given, bound, /*of_arrays=*/0);
@@ -60,8 +61,9 @@ TEST_P(Thresholds, SeeNoPadding) {
   given.key_lengths = integers({97, 0});
   given.key.slice(2, 97) = NAN;
   given.value.slice(2, 97) = INFINITY;
-  check(given, Dot{}, Documents{at::arange(83).div(50, "floor").to(at::kInt),
-                                at::arange(140).div(40, "floor").to(at::kInt)});
+  check(given, Dot{},
+        Documents{at::arange(83).div(50, "floor").to(at::kInt),
+                  at::arange(140).div(40, "floor").to(at::kInt)});
   check(given, Dot{}, Prefix{70});
 }
 
@@ -101,10 +103,11 @@ TEST_P(Thresholds, WhatIsNoNumberStaysInItsRow) {
   check(given, Dot{}, Causal{});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rows, Thresholds,
-    testing::Values(Chosen{"sparsemax", Sparsemax{}, 128}, Chosen{"entmax", Entmax{1.5}, 32},
-                    Chosen{"top_k", TopK{5}, 32}, Chosen{"top_k", TopK{63}, 128}));
+INSTANTIATE_TEST_SUITE_P(Rows, Thresholds,
+                         testing::Values(Chosen{"sparsemax", Sparsemax{}, 128},
+                                         Chosen{"entmax", Entmax{1.5}, 32},
+                                         Chosen{"top_k", TopK{5}, 32},
+                                         Chosen{"top_k", TopK{63}, 128}));
 
 TEST(ThresholdsOnTensorCores, ServeAnyAlpha) {
   at::manual_seed(18);

@@ -72,7 +72,8 @@ struct Trainer {
     std::vector<int64_t> items(kItems);
     std::iota(items.begin(), items.end(), 0);
     updates->zero_grad();
-    divided.compute({items, 1, 0}, [&](const Batch& batch) { return net.loss_of(batch); }, "step");
+    divided.compute(
+        {items, 1, 0}, [&](const Batch& batch) { return net.loss_of(batch); }, "step");
   }
   void step() {
     find_gradient();

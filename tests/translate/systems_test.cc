@@ -151,8 +151,8 @@ TEST(BeamTree, GreedySearchIsMarkedWhereItLeavesTheBest) {
                                          {1, c, -3, Fate::kKept},
                                          {3, kEnd, -4, Fate::kFinished}}};
   const PictureContext context{"beam-search", *words, *words};
-  const explain::Explanation picture = systems::beam_search::with_greedy(
-      beam_picture(context, found, ""), found, greedy, *words);
+  const explain::Explanation picture =
+      systems::beam_search::with_greedy(beam_picture(context, found, ""), found, greedy, *words);
   const auto state = [&](size_t i) { return picture.tree.at(i).state; };
   ASSERT_EQ(picture.tree.size(), 6u);
   EXPECT_EQ(state(0), State::kLive) << "the root is on the way to the best";

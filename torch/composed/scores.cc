@@ -111,9 +111,8 @@ at::Tensor still_masked(const at::Tensor& scores, const Function& f) {
 }
 
 at::Tensor modify(const SoftCap& soft_cap, const at::Tensor& scores, const Block&, const Score&) {
-  return still_masked(scores, [&](const at::Tensor& e) {
-    return (e / soft_cap.cap).tanh() * soft_cap.cap;
-  });
+  return still_masked(
+      scores, [&](const at::Tensor& e) { return (e / soft_cap.cap).tanh() * soft_cap.cap; });
 }
 
 at::Tensor modify(const Bias& bias, const at::Tensor& scores, const Block& block, const Score&) {

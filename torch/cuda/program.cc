@@ -360,7 +360,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
                                in_panels(call, width, architecture);
   const ListsTiling lists = lists_tiling(lists_in_panels);
   if (program.has_lists) {
-    const auto bytes = lists_bytes(width, call.value.size(-1), choices.score.modifiers.size(), lists);
+    const auto bytes =
+        lists_bytes(width, call.value.size(-1), choices.score.modifiers.size(), lists);
     program.threads = static_cast<unsigned>(32 * lists.warps);
     program.own = program.key_own = 16 * lists.warps;
     program.shared_bytes =
@@ -375,7 +376,7 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     program.merged_rows = 4;
     const auto bytes = tensor_core_bytes(width, call.value.size(-1), tiling);
     program.shared_bytes = static_cast<unsigned>(program.decodes ? bytes.decode
-                                                 : forward ? bytes.forward
+                                                 : forward       ? bytes.forward
                                                            : std::max(bytes.query, bytes.key));
     if (!forward) program.query_shared_bytes = static_cast<unsigned>(bytes.query);
     text.define("FOVEA_FAST");
@@ -464,8 +465,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
   struct Driver {
     std::string base, prefix;  // of the texts beside it
   };
-  const bool on_tiles = !program.on_graph && !program.on_tensor_cores && !program.on_points &&
-                        !program.on_panels;
+  const bool on_tiles =
+      !program.on_graph && !program.on_tensor_cores && !program.on_points && !program.on_panels;
   const Driver driver =
       program.on_graph          ? Driver{"drivers/graph/graph", "drivers/graph/graph_"}
       : program.has_lists       ? Driver{"drivers/mma/mma_tile", "drivers/mma/mma_threshold_"}
@@ -490,7 +491,8 @@ Program program_of(const Call& call, at::ScalarType operand, int64_t width, Pass
     text.include(driver.prefix + (program.decodes ? "decode" : forward ? "forward" : "backward"));
   if (program.is_parted) text.include("drivers/tiles/merge");
   if (!forward && !program.on_graph) text.include(driver.prefix + "backward_key");
-  if (pass == Pass::kBackwardWithBias && !program.on_graph) text.include("drivers/tiles/backward_bias");
+  if (pass == Pass::kBackwardWithBias && !program.on_graph)
+    text.include("drivers/tiles/backward_bias");
   program.text = text.take();
   return program;
 }

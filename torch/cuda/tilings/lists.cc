@@ -26,8 +26,7 @@ std::string declared(const ListsTiling& t) {
   return text;
 }
 
-ListsBytes lists_bytes(int64_t width, int64_t value_width, size_t modifiers,
-                       const ListsTiling& t) {
+ListsBytes lists_bytes(int64_t width, int64_t value_width, size_t modifiers, const ListsTiling& t) {
   constexpr int64_t kNumber = 2, kEntry = 8, kRandom = 8, kRowData = 40, kFloat = 4, kApart = 4;
   const int64_t pad = t.panels ? 0 : 8, row = kNumber * (width + pad),
                 value_row = kNumber * (value_width + pad), own = 16 * t.warps;

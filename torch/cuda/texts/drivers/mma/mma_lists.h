@@ -25,7 +25,7 @@ inline float larger_or_nan(float x, float y) {
 
 // Of a warp's 16 rows. The four lanes of a row look at one entry each at a time.
 struct Lists {
-  Entry* entries;  // of the warp, shared: [16][kListPitch]
+  Entry* entries;         // of the warp, shared: [16][kListPitch]
   int count[2] = {0, 0};  // of a lane's two rows
 
   FOVEA_INLINE Entry& at(int half, int slot) const {
@@ -33,9 +33,7 @@ struct Lists {
   }
   // Of a vote, those of this row.
   static FOVEA_INLINE unsigned of_row(unsigned votes) { return votes >> (lane() & ~3) & 15; }
-  static FOVEA_INLINE int before(unsigned mine) {
-    return __popc(mine & ((1u << lane() % 4) - 1));
-  }
+  static FOVEA_INLINE int before(unsigned mine) { return __popc(mine & ((1u << lane() % 4) - 1)); }
 
   FOVEA_INLINE void add(int half, bool wanted, Entry entry) {
     const unsigned mine = of_row(__ballot_sync(~0u, wanted));

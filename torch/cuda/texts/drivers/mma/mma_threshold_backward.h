@@ -99,8 +99,13 @@ struct ThresholdQueryGradient {
   FOVEA_INLINE float pair_gradient(int mine, int key, float x, float product, To sink,
                                    float& weighted, float& total) {
     const RowData& data = shared.rows[mine];
-    const Place p{s.batch, head, row + mine, s.position + row + mine,
-                  key,     key,  row_index(a, s, head, row + mine)};
+    const Place p{s.batch,
+                  head,
+                  row + mine,
+                  s.position + row + mine,
+                  key,
+                  key,
+                  row_index(a, s, head, row + mine)};
     const Scored scored = score_of(a, p, x, 1);
     if (!scored.seen) return 0;
     const float weight = weight_of(a, head, scored.e, data.row, key);
@@ -142,9 +147,9 @@ struct ThresholdQueryGradient {
         for (int q = 0; q < 4; ++q) {
           const float product = output.times(values[q]);
           if (!has[q]) continue;
-          const float de = pair_gradient(mine, entries[q].other, entries[q].x, product,
-                                         Sink{*this, mine, lane() % kRowLanes == 0}, weighted,
-                                         total);
+          const float de =
+              pair_gradient(mine, entries[q].other, entries[q].x, product,
+                            Sink{*this, mine, lane() % kRowLanes == 0}, weighted, total);
           row_sums.add(de, keys[q]);
         }
       });
@@ -200,8 +205,8 @@ struct ThresholdQueryGradient {
 
   // ---- from all pairs ----
 
-  FOVEA_INLINE void multiply_step(const Rectangle& at, bool has_bad, int first, float (&weighted)[2],
-                                  float (&total)[2]) {
+  FOVEA_INLINE void multiply_step(const Rectangle& at, bool has_bad, int first,
+                                  float (&weighted)[2], float (&total)[2]) {
     float x[1][kKeyStep / 8][4], d[1][kKeyStep / 8][4];
     multiply_rows<1, kKeyStep, kWidth, kOwnQueries, kKeys>(shared.queries, warp() * 16,
                                                            shared.keys[0], first, x);

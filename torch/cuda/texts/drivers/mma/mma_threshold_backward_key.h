@@ -57,10 +57,10 @@ struct ThresholdKeyGradient {
                                 count);
     for (int r = threadIdx.x; r < kQueries; r += kThreads)
       shared.bounds[buffer][r] =
-          r < count ? least_score(a, head,
-                                  static_cast<const Row*>(
-                                      a.statistics)[row_index(a, s, head, row + r)])
-                    : infinity_of(T());
+          r < count
+              ? least_score(a, head,
+                            static_cast<const Row*>(a.statistics)[row_index(a, s, head, row + r)])
+              : infinity_of(T());
   }
 
   RowData row_of_query(int of, int r) const {
@@ -132,8 +132,7 @@ struct ThresholdKeyGradient {
       if (a.d_key.data)
         key_sums.write(row_of<Stored>(a.d_key, s.batch, key_head, of_key),
                        static_cast<float>(a.scale));
-      if (a.d_value.data)
-        value_sums.write(row_of<Stored>(a.d_value, s.batch, key_head, of_key), 1);
+      if (a.d_value.data) value_sums.write(row_of<Stored>(a.d_value, s.batch, key_head, of_key), 1);
     });
   }
   FOVEA_INLINE void collect_tile(const Rectangle& at, int buffer) {
@@ -204,9 +203,8 @@ struct ThresholdKeyGradient {
         d[0][n][c] = weight;
       }
     const Whole row = s.first_query + at.row;
-    multiply_seen<1, kQueryStep, kValueWidth, kQueries>(has_bad, d, shared.outputs, first,
-                                                        a.d_output, s.batch, at.head, row,
-                                                        shared.bad, values);
+    multiply_seen<1, kQueryStep, kValueWidth, kQueries>(
+        has_bad, d, shared.outputs, first, a.d_output, s.batch, at.head, row, shared.bad, values);
     multiply_seen<1, kQueryStep, kWidth, kQueries>(has_bad, x, shared.queries[0], first, a.query,
                                                    s.batch, at.head, row, shared.bad, sums);
     wait_products(values, sums);
@@ -233,9 +231,8 @@ struct ThresholdKeyGradient {
       end_copies();
       __syncthreads();
       // A weight of 0 takes nothing from a query that is not finite.
-      const bool has_bad =
-          __syncthreads_or(finds_bad<kQueries, kValueWidth>(shared.outputs) ||
-                           finds_bad<kQueries, kWidth>(shared.queries[0]));
+      const bool has_bad = __syncthreads_or(finds_bad<kQueries, kValueWidth>(shared.outputs) ||
+                                            finds_bad<kQueries, kWidth>(shared.queries[0]));
 #pragma unroll 1
       for (int r = 0; r < kQueries; r += kQueryStep) {
         Rectangle part;

@@ -34,8 +34,8 @@ struct ThresholdForward {
   float factor;
   float sums[1][kValueWidth / 8][4];  // where lists do not serve
   // Of a lane's two rows.
-  float top[2], bound[2];  // the largest score so far; what a score must be above
-  float low[2];            // of a root: where the sum is at least 1
+  float top[2], bound[2];          // the largest score so far; what a score must be above
+  float low[2];                    // of a root: where the sum is at least 1
   bool bad[2] = {}, open[2] = {};  // open: more keys than lists hold
   float sum[2], slope[2];
   Root root[2];
@@ -93,8 +93,7 @@ struct ThresholdForward {
       for (int half = 0; half < 2; ++half) {
         const float before = sum[half];
         sum[half] = slope[half] = 0;
-        if (going[half])
-          lists.each(half, [&](const Entry& entry) { add_sum(half, entry.x); });
+        if (going[half]) lists.each(half, [&](const Entry& entry) { add_sum(half, entry.x); });
         const float all = lanes_sum<4>(sum[half]), rise = lanes_sum<4>(slope[half]) / factor;
         sum[half] = going[half] ? all : before;
         if (going[half]) going[half] = root[half].step(all, rise);
@@ -153,9 +152,8 @@ struct ThresholdForward {
       const int middle = before + (kth.last - before) / 2;
       int n = 0;
       if (going)
-        lists.each(half, [&](const Entry& entry) {
-          n += entry.x == kth.score && entry.other <= middle;
-        });
+        lists.each(half,
+                   [&](const Entry& entry) { n += entry.x == kth.score && entry.other <= middle; });
       n = lanes_sum<4>(n);
       if (going) (n >= left ? kth.last : before) = middle;
       going = going && kth.last - before > 1;
@@ -283,11 +281,9 @@ struct ThresholdForward {
       for (int c = 0; c < 4; ++c) {
         const int key = at.key + n * 8 + lane() % 4 * 2 + c % 2;
         float& weight = e[0][n][c];
-        weight = weight == -infinity_of(T())
-                     ? 0
-                     : Normaliser::weight(a, head, weight, made[c / 2], key);
-        if (kDropout && weight != 0)
-          weight *= dropout_factor(a, shared.random[own(c / 2)], key);
+        weight =
+            weight == -infinity_of(T()) ? 0 : Normaliser::weight(a, head, weight, made[c / 2], key);
+        if (kDropout && weight != 0) weight *= dropout_factor(a, shared.random[own(c / 2)], key);
       }
     // A weight of 0 takes nothing from a value that is not finite.
     const bool has_bad = __syncthreads_or(finds_bad<kOther, kValueWidth>(shared.values[buffer]));
@@ -301,8 +297,8 @@ struct ThresholdForward {
 
   FOVEA_INLINE void add_tile(Phase phase, const Rectangle& at, int buffer) {
     float x[1][kOther / 8][4];
-    multiply_rows<1, kOther, kWidth, kOwn, kOther>(shared.queries, warp() * 16,
-                                                   shared.keys[buffer], 0, x);
+    multiply_rows<1, kOther, kWidth, kOwn, kOther>(shared.queries, warp() * 16, shared.keys[buffer],
+                                                   0, x);
     const Mask<true> mask(a, s, at, own(0));
     Given<1, kOther> given;
     given.read(a, mask);

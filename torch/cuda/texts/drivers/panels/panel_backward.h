@@ -51,7 +51,7 @@ struct Gradient {
   // dO.v of the few pairs, to `products`.
   FOVEA_INLINE void multiply_few() {
     __syncwarp();
-    each_pair(masks, [&](const int (&other)[kPerOwn], const bool (&there)[kPerOwn]) {
+    each_pair(masks, [&](const int(&other)[kPerOwn], const bool(&there)[kPerOwn]) {
       T sums[kPerOwn];
 #pragma unroll
       for (int r = 0; r < kPerOwn; ++r) {
@@ -91,7 +91,7 @@ struct Gradient {
           panels.products[own_row(r) * kProductPitch + other_row(n)] = x[r][n];
     }
     __syncwarp();
-    each_pair(masks, [&](const int (&other)[kPerOwn], const bool (&there)[kPerOwn]) {
+    each_pair(masks, [&](const int(&other)[kPerOwn], const bool(&there)[kPerOwn]) {
 #pragma unroll
       for (int r = 0; r < kPerOwn; ++r) {
         const T p = there[r] ? panels.products[own_row(r) * kProductPitch + other[r]] : T(0);
