@@ -199,7 +199,7 @@ bool has_panels(const Call& call, const Stage& score, at::ScalarType operand, in
 
 constexpr int64_t kPanelColumns = 64;
 
-// How a block on tensor cores divides its work: constants of drivers/mma_*.h, found by trying them on
+// How a block on tensor cores divides its work: constants of drivers/mma, found by trying them on
 // an H200. `resident`: blocks that a multiprocessor must hold.
 struct Tiling {
   int warps = 4;
